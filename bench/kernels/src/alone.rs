@@ -228,7 +228,7 @@ impl Bench {
         for (steps, vertices, hidden) in
             [(8, 129, 32), (12, 512, 8), (12, 512, 16), (12, 512, 32), (12, 256, 64), (1, 4096, 32)]
         {
-            let shape = GruShape { steps, vertices, hidden };
+            let shape = GruShape { steps, vertices, hidden, whole: vertices };
             let (cells, h) = (steps * vertices, hidden);
             let (h0, d_out) = (numbers(vertices * h), numbers(cells * h));
             for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
@@ -275,7 +275,7 @@ impl Bench {
                     });
                 }
             }
-            self.lstm(LstmShape { steps, vertices, hidden });
+            self.lstm(LstmShape { steps, vertices, hidden, whole: vertices });
         }
     }
 
@@ -322,7 +322,7 @@ impl Bench {
                     u: Some(&mut d_u[..]),
                     bias: Some(&mut d_bias[..]),
                 };
-                lstm::lstm_backward(&call, &out_h, &saved, &d_h, None, gradients);
+                lstm::lstm_backward(&call, &out_h, &saved, &d_h, None, None, gradients);
             });
         }
     }

@@ -31,8 +31,8 @@ section! {
         /// What divides the vertices if `strategy` is "vertex": zoetrope's own partitioner, or METIS, which has to be
         /// installed.
         partitioner: PartitionerName = PartitionerName::Own;
-        /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
-        /// changes the result in its last bits at most.
+        /// Whether ranks send the rows of some snapshots or vertices while they compute the next (ESDG
+        /// §6.5). It does not change the result.
         overlap: bool = false;
         /// How ranks exchange GPU data: from GPU to GPU by NCCL, or by way of the host. It does not
         /// change the result.

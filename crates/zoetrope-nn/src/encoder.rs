@@ -22,6 +22,12 @@ pub trait StructureEncoder: Send + Sync {
         None
     }
 
+    /// Whether it has weights, whose gradients are sums over rows. One that has none may run in parts of its
+    /// snapshots: results have the same bits.
+    fn has_weights(&self) -> bool {
+        true
+    }
+
     /// From `T·N × in` to `T·N × width`, stacked by time.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use zoetrope_tensor::{Cells, GatOptions, SparseGroup, Var};
 use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame_share::{Shared, StructureRows, VertexNumbers};
+use crate::frame_share::{Shared, VertexNumbers};
 use crate::graph::{Adjacency, PreparedGraph};
 use crate::stage::StageKind;
 use crate::state::State;
@@ -139,7 +139,7 @@ impl<'a> Frame<'a> {
         self.sequence(forward, rows, steps, vertices)
     }
 
-    fn sequence(
+    pub(crate) fn sequence(
         &self,
         forward: &mut Forward<'_>,
         rows: Var,
@@ -151,73 +151,16 @@ impl<'a> Frame<'a> {
         Ok(Sequence { rows, steps, vertices, mask: self.mask, numbers })
     }
 
-    /// The rows of time encoders at the rank whose structure encoders read them, perhaps still pending.
+    /// The rows of time encoders at the rank whose structure encoders read them.
     ///
     /// # Errors
     /// If there are not as many rows as this rank has.
-    pub fn to_structure(
-        &self,
-        forward: &mut Forward<'_>,
-        rows: Var,
-    ) -> Result<StructureRows, NnError> {
+    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Var, NnError> {
         forward.may_exchange(StageKind::ToStructure, rows);
-        Ok(match self.shared.map(|shared| shared.exchange) {
-            Some(exchange) if exchange.parts() > 1 => {
-                StructureRows::Pending(exchange.start_to_structure(forward.tape, rows)?)
-            }
-            Some(exchange) => StructureRows::Here(exchange.to_structure(forward.tape, rows)?),
-            None => StructureRows::Here(rows),
+        Ok(match self.shared {
+            Some(shared) => shared.exchange.to_structure(forward.tape, rows)?,
+            None => rows,
         })
-    }
-
-    /// Runs a structure encoder over the frame and moves what it finds to where time encoders want
-    /// it. If rows move in parts, those of one are on their way while the next is computed.
-    ///
-    /// # Errors
-    /// As the encoder.
-    pub fn encode_to_time(
-        &self,
-        forward: &mut Forward<'_>,
-        encoder: &dyn StructureEncoder,
-        layer: usize,
-        x: StructureRows,
-    ) -> Result<Sequence, NnError> {
-        let Some(exchange) =
-            self.shared.map(|shared| shared.exchange).filter(|one| one.parts() > 1)
-        else {
-            let x = x.here(forward.tape)?;
-            forward.may_exchange(StageKind::InParts, x);
-            let rows = self.encode(forward, encoder, layer, x)?;
-            return self.to_time(forward, rows);
-        };
-        let (vertices, steps, count) = (self.vertices(), self.steps(), exchange.parts());
-        let mut inputs = match x {
-            StructureRows::Here(x) => (Some(x), Vec::new()),
-            StructureRows::Pending(parts) => (None, parts),
-        };
-        let mut pending = Vec::with_capacity(count);
-        for part in 0..count {
-            let of_part = part_of(steps, count, part);
-            let rows = of_part.start * vertices..of_part.end * vertices;
-            let x = match inputs.0 {
-                Some(x) => forward.tape.rows(x, rows.clone())?,
-                None => inputs.1.remove(0).receive(forward.tape)?,
-            };
-            let aggregated = match self.aggregated.filter(|_| layer == 0) {
-                Some(kept) => Some(forward.tape.rows(kept, rows)?),
-                None => None,
-            };
-            let group = self.group(of_part, layer, aggregated);
-            let found = run(forward, encoder, &group, x)?;
-            pending.push(exchange.start_to_time(forward.tape, part, found)?);
-        }
-        let mut arrived = Vec::with_capacity(count);
-        for part in pending {
-            arrived.push(part.receive(forward.tape)?);
-        }
-        let rows = exchange.arrange(forward.tape, &arrived)?;
-        let (steps, vertices) = (self.all_steps(), self.time_vertices());
-        self.sequence(forward, rows, steps, vertices)
     }
 
     /// The matrix of one snapshot of the frame in one of the forms of time encoders times the rows that they
@@ -359,6 +302,18 @@ impl<'a> Frame<'a> {
         forward.stage(StageKind::Time, layer, sequence.rows, |forward| {
             encoder.encode(forward, sequence, state, place)
         })
+    }
+
+    /// Runs a structure encoder over some of the snapshots, of which nothing is kept.
+    pub(crate) fn encode_group(
+        &self,
+        forward: &mut Forward<'_>,
+        encoder: &dyn StructureEncoder,
+        steps: Range<usize>,
+        layer: usize,
+        x: Var,
+    ) -> Result<Var, NnError> {
+        run(forward, encoder, &self.group(steps, layer, None), x)
     }
 
     fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {

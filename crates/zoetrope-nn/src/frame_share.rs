@@ -4,7 +4,9 @@
 //! vertices. A model does not know how rows get from one to the other, and from rank to rank: it asks its
 //! [`Frame`](crate::Frame) to move them.
 
+use std::any::Any;
 use std::fmt::{self, Debug, Formatter};
+use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_tensor::{Matrix, Tape, TensorError, TogetherWith, Var};
@@ -52,60 +54,81 @@ pub trait RowExchange: Debug {
     /// The ranks, for statistics over all of their rows.
     fn together(&self) -> Arc<dyn TogetherWith>;
 
-    /// In how many parts rows are exchanged, so that one is computed while another is sent (ESDG
-    /// §6.5); 1 if they are exchanged all at once.
+    /// In how many parts of its snapshots a structure encoder runs, so that one is computed while another is
+    /// sent (ESDG §6.5); 1 if they are exchanged all at once.
     fn parts(&self) -> usize {
         1
     }
 
-    /// Sends a part of the rows of structure encoders to time encoders, without waiting for the rows
-    /// of other ranks.
+    /// The pieces of its vertices in which a time encoder runs, so that one is computed while others come and
+    /// leave; nothing if it runs over all at once.
+    fn pieces(&self) -> &[Range<usize>] {
+        &[]
+    }
+
+    /// Sends rows of structure encoders to time encoders, without waiting for those of other ranks: one
+    /// exchange for each of the latter's pieces.
     ///
     /// # Errors
     /// If there are not as many rows as the part has.
     fn start_to_time(
         &self,
         tape: &mut Tape,
-        part: usize,
+        part: Cut,
+        pieces: usize,
         rows: Var,
-    ) -> Result<PendingRows, TensorError>;
+    ) -> Result<Vec<PendingRows>, TensorError>;
 
-    /// The parts that arrived, one sequence behind the other as time encoders want them.
+    /// Sends rows of time encoders to structure encoders, without waiting for those of other ranks: one exchange
+    /// for each of the latter's parts.
     ///
     /// # Errors
-    /// If a part has not as many rows as it should.
-    fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError>;
-
-    /// Sends all parts of the rows of time encoders to structure encoders, without waiting for any.
-    ///
-    /// # Errors
-    /// If there are not as many rows as this rank has.
+    /// If there are not as many rows as the piece has.
     fn start_to_structure(
         &self,
         tape: &mut Tape,
+        piece: Cut,
+        parts: usize,
         rows: Var,
     ) -> Result<Vec<PendingRows>, TensorError>;
-}
 
-/// Waits for rows and puts them on the tape.
-type Receive = dyn FnOnce(&mut Tape) -> Result<Var, TensorError>;
-
-/// Rows that were sent and are not waited for yet.
-#[must_use = "rows that were sent are to be received"]
-pub struct PendingRows(Box<Receive>);
-
-impl PendingRows {
-    /// Rows that `receive` waits for.
-    pub fn new(receive: impl FnOnce(&mut Tape) -> Result<Var, TensorError> + 'static) -> Self {
-        Self(Box::new(receive))
-    }
-
-    /// Waits for them.
+    /// Waits for what exchanges bring for one part or piece; all of its rows in their order.
     ///
     /// # Errors
     /// None in practice: the rows were checked when they were sent.
-    pub fn receive(self, tape: &mut Tape) -> Result<Var, TensorError> {
-        (self.0)(tape)
+    fn receive(&self, tape: &mut Tape, pending: Vec<PendingRows>) -> Result<Var, TensorError>;
+}
+
+/// One of several that make a whole; the whole if it is the only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cut {
+    /// Its place among them.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Cut {
+    /// All of it.
+    pub const WHOLE: Self = Self { number: 0, of: 1 };
+}
+
+/// Rows that were sent and are not waited for yet, as the exchange knows them.
+#[must_use = "rows that were sent are to be received"]
+pub struct PendingRows(Box<dyn Any>);
+
+impl PendingRows {
+    /// Rows that are on their way.
+    pub fn new(rows: impl Any) -> Self {
+        Self(Box::new(rows))
+    }
+
+    /// What they were made of.
+    ///
+    /// # Panics
+    /// If it was something else.
+    pub fn into_inner<T: Any>(self) -> T {
+        *self.0.downcast().expect("rows are received by the exchange that sent them")
     }
 }
 
@@ -115,16 +138,16 @@ impl Debug for PendingRows {
     }
 }
 
-/// The rows of this rank's structure encoders: here, or in parts that come from time encoders.
+/// The rows of this rank's structure encoders: here, or on their way from time encoders.
 #[derive(Debug)]
-pub enum StructureRows {
+pub enum StructureRows<'a> {
     /// Here.
     Here(Var),
-    /// Parts, in the order of time.
-    Pending(Vec<PendingRows>),
+    /// Parts in the order of time, each from all pieces of time encoders.
+    Pending(&'a dyn RowExchange, Vec<Vec<PendingRows>>),
 }
 
-impl StructureRows {
+impl StructureRows<'_> {
     /// All of them; waits for those that are pending.
     ///
     /// # Errors
@@ -132,9 +155,12 @@ impl StructureRows {
     pub fn here(self, tape: &mut Tape) -> Result<Var, TensorError> {
         match self {
             Self::Here(rows) => Ok(rows),
-            Self::Pending(parts) => {
-                let arrived: Result<Vec<Var>, _> =
-                    parts.into_iter().map(|part| part.receive(tape)).collect();
+            Self::Pending(exchange, mut parts) if parts.len() == 1 => {
+                exchange.receive(tape, parts.swap_remove(0))
+            }
+            Self::Pending(exchange, parts) => {
+                let receive = |part| exchange.receive(tape, part);
+                let arrived: Result<Vec<Var>, _> = parts.into_iter().map(receive).collect();
                 tape.concat_rows(&arrived?)
             }
         }

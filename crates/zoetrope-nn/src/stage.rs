@@ -28,8 +28,10 @@ pub enum StageKind {
     Statistics,
     /// Ranks add up a small matrix; nothing if all rows are here.
     Sum,
-    /// The structure encoder that follows may run in parts, beside exchanges of rows.
+    /// The structure encoder that follows may run in parts of its snapshots, beside exchanges of rows.
     InParts,
+    /// The time encoder of the layer that follows may run in pieces of its vertices, beside exchanges of rows.
+    InPieces,
     /// Rows go from structure encoders to time encoders; nothing if they stay where they are.
     ToTime,
     /// Rows go from time encoders to structure encoders; nothing if they stay where they are.
@@ -56,6 +58,7 @@ impl StageKind {
             Self::Statistics => "statistics",
             Self::Sum => "sum",
             Self::InParts => "in-parts",
+            Self::InPieces => "in-pieces",
             Self::ToTime => "to-time",
             Self::ToStructure => "to-structure",
             Self::Draw => "draw",

@@ -1,5 +1,7 @@
 //! What a model hands from one frame to the next: hidden states, evolved weights.
 
+use std::ops::Range;
+
 use zoetrope_tensor::cuda::Stored;
 use zoetrope_tensor::{Gpu, Kept, Matrix, Tape, TensorError, Var};
 
@@ -42,6 +44,32 @@ impl State {
     /// The matrix at a place, or zeros.
     pub fn or_zeros(&self, place: usize, tape: &mut Tape, rows: usize, cols: usize) -> Var {
         self.get(place).unwrap_or_else(|| tape.zeros(rows, cols))
+    }
+
+    /// What is carried of some vertices.
+    ///
+    /// # Errors
+    /// If a carried matrix has no such rows.
+    pub fn of_vertices(&self, tape: &mut Tape, own: Range<usize>) -> Result<Self, TensorError> {
+        let mut part = *self;
+        for var in part.vars.iter_mut().flatten() {
+            *var = tape.rows(*var, own.clone())?;
+        }
+        Ok(part)
+    }
+
+    /// Takes what is carried of all vertices from what is carried of some, one after the other.
+    ///
+    /// # Errors
+    /// If the widths differ.
+    pub fn join(&mut self, tape: &mut Tape, parts: &[Self]) -> Result<(), TensorError> {
+        for (place, var) in self.vars.iter_mut().enumerate() {
+            let carried: Option<Vec<Var>> = parts.iter().map(|part| part.vars[place]).collect();
+            if let Some(carried) = carried.filter(|carried| !carried.is_empty()) {
+                *var = Some(tape.concat_rows(&carried)?);
+            }
+        }
+        Ok(())
     }
 
     /// Copies the values off the tape, so that they survive its reset without their history. They

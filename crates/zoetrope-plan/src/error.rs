@@ -76,6 +76,15 @@ pub enum PlanError {
         /// The model.
         model: String,
     },
+    /// Rows are to move beside computing, and there is nothing to compute meanwhile.
+    #[error(
+        "plan.overlap = true for {model}: what it computes before and after rows move needs all of them at once; \
+         leave plan.overlap out"
+    )]
+    NothingBeside {
+        /// The model.
+        model: String,
+    },
     /// A hidden state goes on from frame to frame, which several ranks compute at the same time.
     #[error(
         "train.carry_state with {ranks} ranks that compute different frames at the same time: a frame would \

@@ -68,7 +68,7 @@ pub use plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reuse, 
 pub use plan::gpu::{BatchesOnGpu, Coding, FramesOnGpu, Precision, Residency, Transport};
 pub use plan::head::Head;
 pub use plan::memory::{LaidOut, Memory};
-pub use plan::sharing::{CellSharing, Sharing};
+pub use plan::sharing::{CellSharing, Overlap, Sharing};
 pub use planners::{GpuFacts, Proposal, Question, choose};
 pub use program::{
     BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole, Task, TaskGraph, TaskKind,

@@ -122,6 +122,7 @@ impl StageListener for TaskLog {
             StageKind::Gather
             | StageKind::GatherInTime
             | StageKind::InParts
+            | StageKind::InPieces
             | StageKind::ToTime
             | StageKind::ToStructure
             | StageKind::ToAll

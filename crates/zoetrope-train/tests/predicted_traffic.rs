@@ -156,6 +156,7 @@ fn blocks_variants_and_other_models_move_what_is_predicted() {
         &["model.name=tgcn", "plan.strategy=vertex", "plan.order=update-first", "plan.reuse=false"],
         &["model.name=tm-gcn", "plan.strategy=vertex", "model.hidden=40"],
         &["model.name=tm-gcn", "plan.strategy=snapshot", "plan.overlap=true"],
+        &["model.name=cd-gcn", "plan.strategy=snapshot", "plan.overlap=true"],
         &["model.name=mpnn-lstm", "model.variant=paper", "plan.strategy=hybrid", "train.frame=12"],
         &["model.name=gc-lstm", "model.variant=paper", "model.k=3", "plan.strategy=hypergraph"],
         &["model.name=gc-lstm", "plan.strategy=snapshot", "plan.blocks=3"],

@@ -185,6 +185,16 @@ fn ranks_that_share_cells_do_what_their_programs_say() {
     ] {
         expect_program(4, &format!("{LINKS} train.frame=all {more}"));
     }
+    // Vertices enough for several pieces of each rank.
+    let many = "data.path=synthetic:sbm?vertices=900&steps=8&communities=3&inside=2&outside=1 \
+                task.name=link-prediction data.split=80/20 train.epochs=1 train.frame=all";
+    for more in [
+        "model.name=cd-gcn",
+        "model.name=wd-gcn plan.reuse=false plan.blocks=2",
+        "model.name=tm-gcn plan.reuse=false",
+    ] {
+        expect_program(2, &format!("{many} plan.strategy=snapshot plan.overlap=true {more}"));
+    }
     for more in [
         "model.name=a3tgcn plan.strategy=snapshot",
         "model.name=a3tgcn model.variant=paper plan.strategy=hybrid",

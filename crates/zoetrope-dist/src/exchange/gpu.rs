@@ -4,6 +4,8 @@
 //! stream. `start` launches the first two and `arrive` the last. The host does not wait for them; the GPU
 //! executes them in that order.
 
+use std::sync::OnceLock;
+
 use zoetrope_tensor::GpuSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
 
@@ -15,6 +17,8 @@ use crate::sync::lock;
 pub(super) struct GpuLists {
     forward: RowLists,
     back: RowLists,
+    /// As `forward`, for one of several exchanges into the same matrix, which leaves the places of the others.
+    among: OnceLock<RowLists>,
 }
 
 /// Rows on their way from GPU to GPU.
@@ -22,22 +26,39 @@ pub(super) type OnGpu = Incoming;
 
 impl Exchange {
     fn gpu_lists(&self, way: Way) -> &RowLists {
-        let plan = &self.plan;
-        let lists = self.lists.gpu.get_or_init(|| {
-            let (rank, rows) = (plan.rank(), [plan.rows_in(), plan.rows_out()]);
+        match way {
+            Way::Forward => &self.all_gpu_lists().forward,
+            Way::Backward => &self.all_gpu_lists().back,
+        }
+    }
+
+    fn all_gpu_lists(&self) -> &GpuLists {
+        self.lists.gpu.get_or_init(|| {
+            let (rank, rows) = (self.plan.rank(), [self.plan.rows_in(), self.plan.rows_out()]);
             let back = [rows[1], rows[0]];
-            let one_by_one = |lists: &[RowList]| -> Vec<Vec<u32>> {
-                lists.iter().map(|list| list.iter().collect()).collect()
-            };
-            let (sends, receives) = (one_by_one(plan.sends()), one_by_one(plan.receives()));
+            let (sends, receives) = self.one_by_one();
             GpuLists {
                 forward: RowLists::putting(rank, rows, &sends, &receives),
                 back: RowLists::adding(rank, back, &receives, &sends),
+                among: OnceLock::new(),
             }
+        })
+    }
+
+    fn one_by_one(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+        let rows = |lists: &[RowList]| lists.iter().map(|list| list.iter().collect()).collect();
+        (rows(self.plan.sends()), rows(self.plan.receives()))
+    }
+
+    /// Adds rows to zeros where they belong.
+    fn add_among(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
+        let lists = self.all_gpu_lists().among.get_or_init(|| {
+            let (sends, receives) = self.one_by_one();
+            let rows = [self.plan.rows_in(), self.plan.rows_out()];
+            RowLists::adding(self.plan.rank(), rows, &sends, &receives)
         });
-        match way {
-            Way::Forward => &lists.forward,
-            Way::Backward => &lists.back,
+        if let Some(incoming) = incoming {
+            incoming.arrive(lists, y);
         }
     }
 
@@ -93,22 +114,30 @@ impl OverlappedExchange {
 
 impl GpuSide for SendEnd {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
-        self.0.depart_from_gpu(Way::Forward, inputs[0]);
-        self.0.exchange.clear(y);
+        self.exchanges.iter().for_each(|one| one.depart_from_gpu(Way::Forward, inputs[0]));
+        self.exchanges[0].exchange.clear(y);
     }
 
     fn backward(&self, _: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        self.0.exchange.add_on_gpu(self.0.arrive_on_gpu(), dx.reborrow());
+        for one in &self.exchanges {
+            one.exchange.add_on_gpu(one.arrive_on_gpu(), dx.reborrow());
+        }
     }
 }
 
 impl GpuSide for ReceiveEnd {
-    fn forward(&self, _: &[View<'_>], y: ViewMut<'_>) {
-        self.0.exchange.put_on_gpu(self.0.arrive_on_gpu(), y);
+    fn forward(&self, _: &[View<'_>], mut y: ViewMut<'_>) {
+        if let [only] = &self.exchanges[..] {
+            return only.exchange.put_on_gpu(only.arrive_on_gpu(), y);
+        }
+        self.exchanges[0].exchange.clear(y.reborrow());
+        for one in &self.exchanges {
+            one.exchange.add_among(one.arrive_on_gpu(), y.reborrow());
+        }
     }
 
     fn backward(&self, dy: View<'_>, _: &mut [Option<ViewMut<'_>>]) {
-        self.0.depart_from_gpu(Way::Backward, dy);
+        self.exchanges.iter().rev().for_each(|one| one.depart_from_gpu(Way::Backward, dy));
     }
 }

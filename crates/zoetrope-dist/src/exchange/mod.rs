@@ -123,16 +123,32 @@ impl Exchange {
     /// # Errors
     /// If `x` has another number of rows than the plan.
     pub fn start(&self, tape: &mut Tape, x: Var) -> Result<PendingExchange, TensorError> {
-        let cols = self.expect_rows(tape, x)?;
-        let exchange = Arc::new(OverlappedExchange {
-            exchange: self.clone(),
-            cols,
-            received: Mutex::new(None),
-            between_gpus: Mutex::new(None),
-        });
-        let operator = SendEnd(Arc::clone(&exchange));
+        let mut pending = Self::start_each(std::slice::from_ref(self), tape, x)?;
+        Ok(pending.swap_remove(0))
+    }
+
+    /// Sends the rows of `x` by several exchanges, one after the other, and waits for none: each takes some of
+    /// the rows, and each row is taken by one of them at most.
+    ///
+    /// # Errors
+    /// If `x` has another number of rows than a plan.
+    pub fn start_each(
+        exchanges: &[Self],
+        tape: &mut Tape,
+        x: Var,
+    ) -> Result<Vec<PendingExchange>, TensorError> {
+        let mut made = Vec::with_capacity(exchanges.len());
+        for exchange in exchanges {
+            made.push(Arc::new(OverlappedExchange {
+                cols: exchange.expect_rows(tape, x)?,
+                exchange: exchange.clone(),
+                received: Mutex::new(None),
+                between_gpus: Mutex::new(None),
+            }));
+        }
+        let operator = SendEnd { once: take_all(exchanges), exchanges: made.clone() };
         let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
-        Ok(PendingExchange { exchange, token })
+        Ok(made.into_iter().map(|exchange| PendingExchange { exchange, token }).collect())
     }
 
     /// Sends rows that are on no tape and receives those of others.
@@ -283,6 +299,21 @@ impl Custom for BlockingExchange {
     }
 }
 
+/// Whether some exchanges take each row of what they send, and take it once.
+fn take_all(exchanges: &[Exchange]) -> bool {
+    if let [only] = exchanges {
+        return only.lists.once;
+    }
+    let plans = || exchanges.iter().map(Exchange::plan);
+    let sent = plans().flat_map(|plan| plan.sends()).map(RowList::len).sum::<usize>();
+    if plans().any(|plan| plan.rows_in() != sent) {
+        return false;
+    }
+    let mut taken = vec![false; sent];
+    let mut runs = plans().flat_map(|plan| plan.sends()).flat_map(RowList::runs);
+    runs.all(|run| taken[run].iter_mut().all(|taken| !std::mem::replace(taken, true)))
+}
+
 /// Rows that have left and have not arrived yet.
 #[derive(Debug)]
 #[must_use = "rows that were sent are to be received"]
@@ -294,8 +325,24 @@ pub struct PendingExchange {
 impl PendingExchange {
     /// Waits for the rows of others; the rows at their new places.
     pub fn arrive(self, tape: &mut Tape) -> Var {
-        let shape = Shape::new(self.exchange.exchange.plan.rows_out(), self.exchange.cols);
-        tape.custom(Arc::new(ReceiveEnd(self.exchange)), &[self.token], shape)
+        Self::arrive_together(vec![self], tape)
+    }
+
+    /// Waits for the rows of several exchanges that put theirs into one matrix, each at places of its own.
+    ///
+    /// # Panics
+    /// If there is none, or their matrices differ in shape.
+    pub fn arrive_together(pending: Vec<Self>, tape: &mut Tape) -> Var {
+        let shape_of =
+            |one: &Self| Shape::new(one.exchange.exchange.plan.rows_out(), one.exchange.cols);
+        let shape = shape_of(pending.first().expect("something is pending"));
+        assert!(pending.iter().all(|one| shape_of(one) == shape), "rows of one matrix");
+        let tokens: Vec<Var> = pending.iter().map(|one| one.token).collect();
+        let exchanges: Vec<_> = pending.into_iter().map(|one| one.exchange).collect();
+        let plans = || exchanges.iter().map(|one| &one.exchange.plan);
+        let received = plans().flat_map(|plan| plan.receives()).map(RowList::len).sum::<usize>();
+        let operator = ReceiveEnd { is_covered: received == shape.rows, exchanges };
+        tape.custom(Arc::new(operator), &tokens, shape)
     }
 }
 
@@ -315,40 +362,44 @@ impl OverlappedExchange {
         *lock(&self.received) = rows.ok();
     }
 
-    fn arrive(&self) -> Option<Vec<Vec<f32>>> {
-        lock(&self.received).take().and_then(|rows| rows.wait().ok())
+    /// Takes what arrives to where it belongs; false if nothing will.
+    fn arrive(&self, way: Way, arrive: Arrive, y: &mut [f32]) -> bool {
+        let rows = lock(&self.received).take().and_then(|rows| rows.wait().ok());
+        let Some(received) = rows else { return false };
+        self.exchange.unpack(way, arrive, received, None, self.cols, y);
+        true
     }
 }
 
 /// The end where rows leave and gradients arrive. Its value is a token that only orders the two.
 #[derive(Debug)]
-struct SendEnd(Arc<OverlappedExchange>);
+struct SendEnd {
+    exchanges: Vec<Arc<OverlappedExchange>>,
+    /// Whether every row goes to exactly one place: its gradient comes from there alone.
+    once: bool,
+}
 
 impl Custom for SendEnd {
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
-        self.0.depart(Way::Forward, inputs[0]);
+        self.exchanges.iter().for_each(|one| one.depart(Way::Forward, inputs[0]));
         y.fill(0.0);
     }
 
     fn backward(&self, _: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        if let Some(received) = self.0.arrive() {
-            let OverlappedExchange { exchange, cols, .. } = &*self.0;
-            exchange.unpack(Way::Backward, Arrive::Add, received, None, *cols, dx);
+        for one in &self.exchanges {
+            one.arrive(Way::Backward, Arrive::Add, dx);
         }
     }
 
     fn can_overwrite(&self) -> bool {
-        self.0.exchange.lists.once
+        self.once
     }
 
     fn overwrite(&self, _: &[f32], dx: &mut [f32]) {
-        let OverlappedExchange { exchange, cols, .. } = &*self.0;
-        match self.0.arrive() {
-            Some(received) => {
-                exchange.unpack(Way::Backward, Arrive::Put, received, None, *cols, dx)
-            }
-            None => dx.fill(0.0),
+        let arrived = |one: &Arc<OverlappedExchange>| one.arrive(Way::Backward, Arrive::Put, dx);
+        if !self.exchanges.iter().all(arrived) {
+            dx.fill(0.0);
         }
     }
 
@@ -357,28 +408,31 @@ impl Custom for SendEnd {
     }
 
     fn on_gpu(&self, gpu: &Gpu) -> Option<&dyn GpuSide> {
-        self.0.exchange.ranks.are_linked(gpu).then_some(self)
+        self.exchanges[0].exchange.ranks.are_linked(gpu).then_some(self)
     }
 }
 
-/// The end where rows arrive and gradients leave.
+/// The end where rows arrive and gradients leave, the last ones first, as everything on the way back.
 #[derive(Debug)]
-struct ReceiveEnd(Arc<OverlappedExchange>);
+struct ReceiveEnd {
+    exchanges: Vec<Arc<OverlappedExchange>>,
+    /// Whether rows come for all places.
+    is_covered: bool,
+}
 
 impl Custom for ReceiveEnd {
     fn forward(&self, _: &[&[f32]], y: &mut [f32]) {
-        let received = self.0.arrive();
-        if received.is_none() || !self.0.exchange.plan.is_covered() {
+        if !self.is_covered {
             y.fill(0.0);
         }
-        if let Some(received) = received {
-            let OverlappedExchange { exchange, cols, .. } = &*self.0;
-            exchange.unpack(Way::Forward, Arrive::Put, received, None, *cols, y);
+        let arrived = |one: &Arc<OverlappedExchange>| one.arrive(Way::Forward, Arrive::Put, y);
+        if !self.exchanges.iter().all(arrived) {
+            y.fill(0.0);
         }
     }
 
     fn backward(&self, dy: &[f32], _: &mut [Option<&mut [f32]>]) {
-        self.0.depart(Way::Backward, dy);
+        self.exchanges.iter().rev().for_each(|one| one.depart(Way::Backward, dy));
     }
 
     fn is_collective(&self) -> bool {
@@ -386,6 +440,6 @@ impl Custom for ReceiveEnd {
     }
 
     fn on_gpu(&self, gpu: &Gpu) -> Option<&dyn GpuSide> {
-        self.0.exchange.ranks.are_linked(gpu).then_some(self)
+        self.exchanges[0].exchange.ranks.are_linked(gpu).then_some(self)
     }
 }

@@ -30,6 +30,10 @@ const PIECE_BYTES_MAX: usize = 1 << 30;
 /// the messages of the earlier one are long through.
 const TAGS: u64 = 8192;
 
+/// How many overlapped calls receive at a time: those that were started first. Messages that come at the same
+/// time share the wire, so that all of them would come late, and whoever waits for the first waits for the last.
+const ARRIVING_MAX: usize = 2;
+
 /// How often the engine's thread looks after overlapped messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_micros(100);
 
@@ -86,8 +90,10 @@ struct Awaited {
 /// Requests and the memory that they read and write.
 #[derive(Debug)]
 struct Requests<H> {
-    /// Pieces that MPI is sending and receiving.
-    open: Vec<H>,
+    /// Pieces that MPI is sending.
+    leaving: Vec<H>,
+    /// Pieces that MPI is receiving.
+    arriving: Vec<H>,
     awaited: Vec<Awaited>,
     /// Why they will never finish; the thread that waits may learn it later than the thread that found it.
     failed: Option<Fault>,
@@ -161,8 +167,14 @@ impl<H: Handle> Engine<H> {
                 drop(woken.unwrap_or_else(PoisonError::into_inner));
                 continue;
             }
+            let mut arriving = 0;
             // One that failed is left to whoever waits for it.
-            unattended.retain(|requests| matches!(engine.advance(&mut lock(requests)), Ok(false)));
+            unattended.retain(|requests| {
+                let mut requests = lock(requests);
+                arriving += usize::from(requests.is_arriving());
+                let moved = engine.advance(&mut requests, arriving <= ARRIVING_MAX);
+                matches!(moved, Ok(false))
+            });
             drop(unattended);
             std::thread::sleep(PROGRESS_INTERVAL);
         }
@@ -208,9 +220,10 @@ impl<H: Handle> Engine<H> {
         let outgoing: Vec<Message> = outgoing.into_iter().map(|out| out.message).collect();
         // The memory belongs to the requests before MPI hears of it, so that an error half-way
         // cannot free what MPI uses.
+        let (leaving, arriving, awaited) = (Vec::new(), Vec::new(), Vec::new());
         let mut requests =
-            Requests { open: Vec::new(), awaited: Vec::new(), failed: None, outgoing, incoming };
-        let Requests { open, awaited, outgoing, incoming, .. } = &mut requests;
+            Requests { leaving, arriving, awaited, failed: None, outgoing, incoming };
+        let Requests { leaving, awaited, outgoing, incoming, .. } = &mut requests;
         let functions = &self.functions;
         let mut inside = self.enter()?;
         for (at, (expected, message)) in expected.iter().zip(incoming).enumerate() {
@@ -236,7 +249,7 @@ impl<H: Handle> Engine<H> {
                 };
                 fault = fault.and_then(|()| check(functions, "MPI_Isend", code));
                 if fault.is_ok() {
-                    open.push(handle);
+                    leaving.push(handle);
                 }
             }
         }
@@ -261,32 +274,34 @@ impl<H: Handle> Engine<H> {
         Ok(inside)
     }
 
-    /// Receives what has come and asks MPI for every open request; whether all are complete.
-    fn advance(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
+    /// Receives what has come, if it is its turn, and asks MPI for every open request; whether all are complete.
+    fn advance(&self, requests: &mut Requests<H>, receives: bool) -> Result<bool, Fault> {
         if let Some(fault) = &requests.failed {
             return Err(fault.clone());
         }
-        let moved = self.moved(requests);
+        let moved = self.moved(requests, receives);
         requests.failed = moved.as_ref().err().cloned();
         moved
     }
 
-    fn moved(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
+    fn moved(&self, requests: &mut Requests<H>, receives: bool) -> Result<bool, Fault> {
         let mut inside = self.enter()?;
         let mut at = 0;
-        while at < requests.awaited.len() {
+        while receives && at < requests.awaited.len() {
             if self.receive(&mut inside, requests, at)? {
                 requests.awaited.remove(at);
             } else {
                 at += 1;
             }
         }
-        let mut at = 0;
-        while at < requests.open.len() {
-            if self.test(&mut requests.open[at])? {
-                requests.open.swap_remove(at);
-            } else {
-                at += 1;
+        for open in [&mut requests.leaving, &mut requests.arriving] {
+            let mut at = 0;
+            while at < open.len() {
+                if self.test(&mut open[at])? {
+                    open.swap_remove(at);
+                } else {
+                    at += 1;
+                }
             }
         }
         Ok(requests.is_through())
@@ -339,7 +354,7 @@ impl<H: Handle> Engine<H> {
             (functions.imrecv)(place, len, functions.byte, &raw mut found, &raw mut handle)
         };
         check(functions, "MPI_Imrecv", code)?;
-        requests.open.push(handle);
+        requests.arriving.push(handle);
         Ok(true)
     }
 
@@ -379,7 +394,12 @@ impl<H: Handle> Engine<H> {
 impl<H> Requests<H> {
     /// Whether MPI has completed all of them.
     fn is_through(&self) -> bool {
-        self.open.is_empty() && self.awaited.is_empty()
+        self.leaving.is_empty() && !self.is_arriving()
+    }
+
+    /// Whether something has not come yet.
+    fn is_arriving(&self) -> bool {
+        !(self.arriving.is_empty() && self.awaited.is_empty())
     }
 }
 
@@ -410,12 +430,12 @@ struct MpiFlight<H: Handle> {
 
 impl<H: Handle> Flight for MpiFlight<H> {
     fn poll(&mut self) -> Result<bool, Fault> {
-        self.through = self.through || self.engine.advance(&mut lock(&self.requests))?;
+        self.through = self.through || self.engine.advance(&mut lock(&self.requests), true)?;
         let Some(verdict) = self.board.verdict().filter(|_| !self.through) else {
             return Ok(self.through);
         };
         // What a rank sent before it was lost counts, if it came between the two looks.
-        self.through = self.engine.advance(&mut lock(&self.requests))?;
+        self.through = self.engine.advance(&mut lock(&self.requests), true)?;
         if self.through { Ok(true) } else { Err(Fault::Lost(verdict.clone())) }
     }
 

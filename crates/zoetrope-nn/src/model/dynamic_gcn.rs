@@ -9,18 +9,19 @@
 //!
 //! Manessi's networks have one such layer, ESDG's CD-GCN has two.
 
-use zoetrope_tensor::Activation;
+use zoetrope_tensor::{Activation, Var};
 
 use super::{Embedding, Model, ModelOptions};
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::Frame;
+use crate::frame_pieces::Next;
 use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
-use crate::structure::{Aggregation, Gcn};
+use crate::structure::{Aggregation, Convolution, Gcn};
 use crate::time::Lstm;
 
 /// What the LSTM sees besides the convolution.
@@ -97,34 +98,57 @@ impl DynamicGcn {
         Ok(Self { name, skip, layers, hidden, dropout })
     }
 
-    /// What the LSTM of a layer sees.
+    /// Whether the aggregation of a layer moves, and what follows from it row by row is computed where the LSTM
+    /// runs: fewer values move there.
+    fn moves_aggregations(&self, frame: &Frame<'_>, at: usize) -> bool {
+        match self.skip {
+            Skip::Nothing => self.layers[at].convolution.moves_aggregations(frame, at),
+            Skip::Features => false,
+            Skip::Aggregated => true,
+        }
+    }
+
+    /// What the LSTM of a layer sees, given the aggregation that has moved.
+    fn seen(&self, forward: &mut Forward<'_>, rows: Var, at: usize) -> Result<Var, NnError> {
+        let layer = &self.layers[at];
+        let Convolution { weight, bias, activation, .. } = layer.convolution.convolution(forward);
+        let updated = forward.tape.linear(rows, weight, bias, activation)?;
+        if self.skip == Skip::Nothing {
+            return Ok(updated);
+        }
+        let both = forward.tape.concat_columns(&[rows, updated])?;
+        Ok(forward.tape.activate(both, Activation::Relu))
+    }
+
+    /// What the LSTM of a layer sees if rows with weights behind them move.
     fn structure(
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
-        x: StructureRows,
+        x: StructureRows<'_>,
         at: usize,
     ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
-        match self.skip {
-            Skip::Nothing => return layer.convolution.encode_to_time(forward, frame, at, x),
-            Skip::Features => {
-                let x = x.here(forward.tape)?;
-                let convolved = frame.encode(forward, &layer.convolution, at, x)?;
-                let rows = forward.tape.concat_columns(&[x, convolved])?;
-                return frame.to_time(forward, rows);
-            }
-            Skip::Aggregated => {}
+        if self.skip == Skip::Nothing {
+            return layer.convolution.encode_to_time(forward, frame, at, x);
         }
-        // What follows from the aggregation row by row is computed where the LSTM runs: fewer
-        // values move there.
-        let aggregation = Aggregation { width: layer.inputs };
-        let sequence = frame.encode_to_time(forward, &aggregation, at, x)?;
-        let (weight, bias) = (layer.convolution.weight(forward), layer.convolution.bias(forward));
-        let tape = &mut *forward.tape;
-        let updated = tape.linear(sequence.rows, weight, Some(bias), Activation::Identity)?;
-        let both = tape.concat_columns(&[sequence.rows, updated])?;
-        Ok(Sequence { rows: tape.activate(both, Activation::Relu), ..sequence })
+        let x = x.here(forward.tape)?;
+        let convolved = frame.encode(forward, &layer.convolution, at, x)?;
+        let rows = forward.tape.concat_columns(&[x, convolved])?;
+        frame.to_time(forward, rows)
+    }
+
+    /// The LSTM of a layer over sequences.
+    fn remember(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        sequence: Sequence,
+        state: &mut State,
+        at: usize,
+    ) -> Result<Var, NnError> {
+        let memory = &self.layers[at].memory;
+        frame.follow(forward, memory, (at, at * memory.carried()), sequence, state)
     }
 }
 
@@ -165,11 +189,29 @@ impl Model for DynamicGcn {
     ) -> Result<Embedding, NnError> {
         let mut x = StructureRows::Here(frame.features);
         for (at, layer) in self.layers.iter().enumerate() {
-            let sequence = self.structure(forward, frame, x, at)?;
+            let goes_on = at + 1 < self.layers.len() && self.moves_aggregations(frame, at + 1);
+            let next = if goes_on { Next::Parts } else { Next::Rows };
+            // Dropout counts the cells of all vertices.
+            if self.moves_aggregations(frame, at) && self.dropout == 0.0 {
+                let encoder = Aggregation { width: layer.inputs };
+                let follow = |forward: &mut Forward<'_>, sequence: Sequence, state: &mut State| {
+                    let rows = self.seen(forward, sequence.rows, at)?;
+                    self.remember(forward, frame, Sequence { rows, ..sequence }, state, at)
+                };
+                x = frame.layer(forward, (&encoder, at), x, next, &mut state, follow)?;
+                continue;
+            }
+            let sequence = if self.moves_aggregations(frame, at) {
+                let encoder = Aggregation { width: layer.inputs };
+                let sequence = frame.encode_to_time(forward, &encoder, at, x)?;
+                Sequence { rows: self.seen(forward, sequence.rows, at)?, ..sequence }
+            } else {
+                self.structure(forward, frame, x, at)?
+            };
             let rows = frame.dropout_in_time(forward, sequence.rows, self.dropout)?;
-            let (sequence, place) = (Sequence { rows, ..sequence }, at * layer.memory.carried());
-            let rows = frame.follow(forward, &layer.memory, (at, place), sequence, &mut state)?;
-            x = frame.to_structure(forward, rows)?;
+            let sequence = Sequence { rows, ..sequence };
+            let rows = self.remember(forward, frame, sequence, &mut state, at)?;
+            x = frame.leave(forward, rows, next)?;
         }
         Ok(Embedding { rows: x.here(forward.tape)?, state })
     }

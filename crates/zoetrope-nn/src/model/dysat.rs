@@ -182,7 +182,7 @@ impl Model for Dysat {
         for (at, layer) in self.temporal.iter().enumerate() {
             sequence.rows = frame.follow(forward, layer, (at, 0), sequence, &mut state)?;
         }
-        let rows = frame.to_structure(forward, sequence.rows)?.here(forward.tape)?;
+        let rows = frame.to_structure(forward, sequence.rows)?;
         Ok(Embedding { rows, state })
     }
 }

@@ -198,7 +198,7 @@ impl Model for GcLstm {
             })
         })?;
         let rows = frame.dropout_in_time(forward, rows, self.dropout)?;
-        let rows = frame.to_structure(forward, rows)?.here(forward.tape)?;
+        let rows = frame.to_structure(forward, rows)?;
         Ok(Embedding { rows, state })
     }
 }

@@ -170,7 +170,7 @@ impl Model for MpnnLstm {
         let rows = if self.options.paper {
             let mut parts = [a, b, frame.features];
             for memory in &mut parts[..2] {
-                *memory = frame.to_structure(forward, *memory)?.here(forward.tape)?;
+                *memory = frame.to_structure(forward, *memory)?;
             }
             forward.tape.concat_columns(&parts)?
         } else {

@@ -122,14 +122,16 @@ impl Model for Stack {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (mut x, mut place) = (StructureRows::Here(frame.features), 0);
+        let (mut x, mut place) = (frame.features, 0);
         for (layer, block) in self.blocks.iter().enumerate() {
-            let sequence = frame.encode_to_time(forward, block.structure.as_ref(), layer, x)?;
+            let x_here = StructureRows::Here(x);
+            let sequence =
+                frame.encode_to_time(forward, block.structure.as_ref(), layer, x_here)?;
             let time = block.time.as_ref();
             let rows = frame.follow(forward, time, (layer, place), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;
             place += block.time.carried();
         }
-        Ok(Embedding { rows: x.here(forward.tape)?, state })
+        Ok(Embedding { rows: x, state })
     }
 }

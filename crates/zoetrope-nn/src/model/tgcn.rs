@@ -240,7 +240,7 @@ impl Model for Tgcn {
         let states = self.cell.run(forward, frame, first)?;
         state.set(0, forward.tape.rows(states, (steps - 1) * vertices..steps * vertices)?);
         let rows = frame.dropout_in_time(forward, states, self.dropout)?;
-        let rows = frame.to_structure(forward, rows)?.here(forward.tape)?;
+        let rows = frame.to_structure(forward, rows)?;
         Ok(Embedding { rows, state })
     }
 }

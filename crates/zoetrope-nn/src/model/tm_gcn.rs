@@ -15,6 +15,7 @@ use crate::encoder::Sequence;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::Frame;
+use crate::frame_pieces::Next;
 use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
@@ -101,7 +102,9 @@ impl Model for TmGcn {
             let rows = frame.dropout_in_time(forward, sequence.rows, self.dropout)?;
             let sequence = Sequence { rows, ..sequence };
             let rows = frame.follow(forward, &self.average, (at, at), sequence, &mut state)?;
-            x = frame.to_structure(forward, rows)?;
+            let next = self.convolutions.get(at + 1);
+            let in_parts = next.is_some_and(|next| next.moves_aggregations(frame, at + 1));
+            x = frame.leave(forward, rows, if in_parts { Next::Parts } else { Next::Rows })?;
         }
         Ok(Embedding { rows: x.here(forward.tape)?, state })
     }

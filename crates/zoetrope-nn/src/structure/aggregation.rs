@@ -24,6 +24,10 @@ impl StructureEncoder for Aggregation {
         Adjacency::Gcn
     }
 
+    fn has_weights(&self) -> bool {
+        false
+    }
+
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
         match group.aggregated {
             Some(kept) => Ok(kept),

@@ -43,11 +43,9 @@ impl Convolution {
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         layer: usize,
-        x: StructureRows,
+        x: StructureRows<'_>,
     ) -> Result<Sequence, NnError> {
-        let kept = layer == 0 && frame.aggregated.is_some();
-        let order = frame.order(layer, self.inputs, self.outputs);
-        if !kept && order != Some(Order::AggregateFirst) {
+        if !moves_aggregations(frame, layer, self.inputs, self.outputs) {
             return frame.encode_to_time(forward, self, layer, x);
         }
         let aggregation = Aggregation { width: self.inputs };
@@ -55,6 +53,17 @@ impl Convolution {
         let rows = forward.tape.linear(sequence.rows, self.weight, self.bias, self.activation)?;
         Ok(Sequence { rows, ..sequence })
     }
+}
+
+/// Whether a convolution of these widths moves the rows of its aggregation, without weights, to time encoders.
+pub(crate) fn moves_aggregations(
+    frame: &Frame<'_>,
+    layer: usize,
+    inputs: usize,
+    outputs: usize,
+) -> bool {
+    let kept = layer == 0 && frame.aggregated.is_some();
+    kept || frame.order(layer, inputs, outputs) == Some(Order::AggregateFirst)
 }
 
 impl StructureEncoder for Convolution {

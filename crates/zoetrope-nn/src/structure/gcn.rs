@@ -3,6 +3,7 @@
 use zoetrope_tensor::{Activation, Var};
 
 use super::Convolution;
+use super::convolution::moves_aggregations;
 use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
@@ -58,9 +59,14 @@ impl Gcn {
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         layer: usize,
-        x: StructureRows,
+        x: StructureRows<'_>,
     ) -> Result<Sequence, NnError> {
         self.convolution(forward).encode_to_time(forward, frame, layer, x)
+    }
+
+    /// Whether the rows of its aggregation move to time encoders, which multiply with the weight.
+    pub fn moves_aggregations(&self, frame: &Frame<'_>, layer: usize) -> bool {
+        moves_aggregations(frame, layer, self.inputs, self.outputs)
     }
 
     /// The layer with its parameters on the tape.

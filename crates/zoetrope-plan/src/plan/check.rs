@@ -6,7 +6,7 @@ use super::frame::{Frame, MAX_GROUPS};
 use super::frame_plan::{FramePlan, OperatorOrder, Update};
 use super::gpu::{Coding, Residency};
 use super::head::Head;
-use super::sharing::Sharing;
+use super::sharing::{Overlap, Sharing};
 use crate::error::PlanError;
 
 /// The most snapshots that a plan may speak of: a range of more is a broken number.
@@ -142,7 +142,13 @@ impl FramePlan {
             Some(sharing) if ranks == 1 => {
                 broken(Contradiction::SharedByOne { by: sharing.name() })
             }
-            Some(Sharing::Cells(cells)) => cells.check(ranks, vertices),
+            Some(Sharing::Cells(cells)) => {
+                let beside = cells.beside.filter(|_| self.gpu.is_some());
+                if let Some(Overlap { pieces, .. }) = beside.filter(|beside| beside.pieces > 1) {
+                    return broken(Contradiction::PiecesOnGpu { pieces });
+                }
+                cells.check(ranks, vertices)
+            }
             None | Some(Sharing::Frames) => Ok(()),
         }
     }

@@ -110,6 +110,25 @@ pub enum Contradiction {
         /// How.
         by: String,
     },
+    /// Parts and pieces of what moves beside computing are not to be had.
+    #[error(
+        "\"beside\" asks for {parts} parts and {pieces} pieces, with \"overlap\": {overlap}: there are 1 to 64 of \
+         each, and only if \"overlap\" is true"
+    )]
+    Beside {
+        /// Whether anything moves beside computing.
+        overlap: bool,
+        /// Parts of snapshots.
+        parts: usize,
+        /// Pieces of vertices.
+        pieces: usize,
+    },
+    /// Kernels of a GPU sum over all vertices at once.
+    #[error("\"beside\" asks for {pieces} pieces on GPUs, which follow all vertices at once: 1")]
+    PiecesOnGpu {
+        /// Pieces of vertices.
+        pieces: usize,
+    },
     /// Groups of ranks do not divide the ranks.
     #[error("groups of {members} ranks do not divide {ranks} ranks")]
     UnevenGroups {

@@ -12,9 +12,27 @@ use crate::placement::Placements;
 use crate::placement::grid::{Grid, even_starts};
 use crate::strategy::Strategy;
 
-/// Parts in which rows are redistributed if that overlaps with computing: few, because each costs messages
-/// of its own.
-pub const PARTS: usize = 4;
+/// How rows are redistributed beside computing (ESDG §6.5). Few parts and pieces, because each costs messages of its
+/// own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlap {
+    /// Parts of a rank's snapshots: structure encoders without weights compute one while others are on their way.
+    pub parts: usize,
+    /// Pieces of a rank's vertices: the same for time encoders that can.
+    pub pieces: usize,
+}
+
+impl Default for Overlap {
+    fn default() -> Self {
+        Self { parts: 4, pieces: 1 }
+    }
+}
+
+impl Overlap {
+    /// The most of either.
+    pub const MOST: usize = 64;
+}
 
 /// How ranks share frames.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,11 +76,19 @@ pub struct CellSharing {
     /// Whether time encoders work on rows of vertices, which are then redistributed; EvolveGCN's work on
     /// weights.
     pub time_on_features: bool,
-    /// Whether rows are redistributed in parts beside computing (ESDG §6.5).
+    /// Whether rows are redistributed beside computing (ESDG §6.5).
     pub overlap: bool,
+    /// How, if it is not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Overlap>,
 }
 
 impl CellSharing {
+    /// How rows are redistributed beside computing, if they are.
+    pub fn overlap(&self) -> Option<Overlap> {
+        self.overlap.then(|| self.beside.unwrap_or_default())
+    }
+
     /// The grid of `ranks` ranks.
     pub fn grid(&self, ranks: u32) -> Grid {
         self.strategy.grid(ranks)
@@ -105,6 +131,12 @@ impl CellSharing {
             && (members == 0 || !all.is_multiple_of(members))
         {
             return Err(Contradiction::UnevenGroups { members, ranks }.into());
+        }
+        if let Some(Overlap { parts, pieces }) = self.beside {
+            let most = Overlap::MOST;
+            if !self.overlap || !(1..=most).contains(&parts) || !(1..=most).contains(&pieces) {
+                return Err(Contradiction::Beside { overlap: self.overlap, parts, pieces }.into());
+            }
         }
         let members = self.grid(all).members;
         let wanted = if members > 1 { vertices } else { 0 };

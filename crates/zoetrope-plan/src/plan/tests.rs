@@ -77,6 +77,7 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
             owners,
             time_on_features: true,
             overlap: false,
+            beside: None,
         }))
     };
     let gpu = FramesOnGpu {

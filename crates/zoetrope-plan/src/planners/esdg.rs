@@ -83,10 +83,9 @@ fn ways(layout: &FrameLayout, wishes: &Wishes) -> Result<Vec<(Strategy, Reason)>
     let mut all = Strategy::all(ranks);
     all.extend(named.filter(|named| !Strategy::all(ranks).contains(named)));
     // Differences cannot be sent of parts of snapshots: whoever asks for both is told, others do not see such ways.
-    let differs = wishes.coding == Coding::Differences;
-    all.retain(|strategy| {
-        !differs || strategy.grid(ranks).members == 1 || named == Some(*strategy)
-    });
+    // The same of rows that are gathered, beside which nothing is computed.
+    let whole = wishes.coding == Coding::Differences || wishes.overlap;
+    all.retain(|strategy| !whole || strategy.grid(ranks).members == 1 || named == Some(*strategy));
     let ways = all.into_iter().map(|strategy| (strategy, reason(strategy)));
     Ok(ways.filter(|&(_, reason)| wishes.compare || reason != Reason::Shown).collect())
 }
@@ -145,11 +144,19 @@ impl Proposer<'_> {
         let (blocks, in_blocks) = self.layout.blocks(facts, wishes, Some(&shared), gpu);
         let memory = self.layout.memory(facts, blocks, Some(&shared));
         let row = self.row(strategy, renaming.as_ref(), frame, blocks.count)?;
+        let beside = if wishes.overlap && strategy.grid(ranks).members == 1 {
+            let nothing = || PlanError::NothingBeside { model: facts.model.clone() };
+            let on_gpu = self.question.gpu.is_some();
+            Some(self.traffic.overlap(on_gpu).ok_or_else(nothing)?)
+        } else {
+            None
+        };
         let sharing = Sharing::Cells(CellSharing {
             strategy,
             owners: partition.map_or_else(Vec::new, |partition| partition.of),
             time_on_features: self.traffic.time_on_features(),
-            overlap: wishes.overlap,
+            overlap: beside.is_some(),
+            beside,
         });
         let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]);
         let reasons = reasons.chain(divided).collect();

@@ -9,8 +9,10 @@ use zoetrope_graph::SnapshotSequence;
 pub enum StageRole {
     /// A structure encoder runs over a group of snapshots.
     Structure,
-    /// The structure encoder that follows may run in parts, beside exchanges of rows.
+    /// The structure encoder that follows may run in parts of its snapshots, beside exchanges of rows.
     InParts,
+    /// The time encoder of the layer that follows may run in pieces of its vertices, beside exchanges of rows.
+    InPieces,
     /// A time encoder runs, or weights evolve.
     Time,
     /// Rows of other ranks are needed here.
@@ -66,6 +68,8 @@ pub struct FrameFacts<'a> {
     pub stages: &'a [ModelStage],
     /// The width of its embeddings.
     pub width: usize,
+    /// How so many vertices with states of a width are cut into a number of pieces.
+    pub pieces: fn(usize, usize, usize) -> Vec<Range<usize>>,
     /// Whether it describes the last snapshot of a frame only.
     pub describes_last: bool,
     /// Whether the loss looks at the last snapshot of a frame only.

@@ -245,7 +245,7 @@ impl Lowering<'_> {
             edges,
             halo: None,
             to_time: None,
-            parts: Vec::new(),
+            beside: None,
             to_answers: None,
             in_time: Vec::new(),
             together: None,

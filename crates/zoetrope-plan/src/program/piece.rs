@@ -1,12 +1,15 @@
 //! The forward pass of a piece of a frame: the stages of the model, group by group, with the exchanges
 //! between them.
 
+use std::iter::Peekable;
 use std::ops::Range;
+use std::slice::Iter;
 
 use super::builder::Builder;
 use super::facts::{FrameFacts, ModelStage, StageRole};
 use super::rows::{PieceRows, RowsOut};
 use super::{Purpose, TaskKind, TaskShape};
+use crate::placement::grid::even_parts;
 use crate::strategy::{all_reduce_bytes, statistics_values};
 
 /// Bytes of a value.
@@ -43,28 +46,47 @@ pub(super) fn forward(
     facts: &FrameFacts<'_>,
     piece: &PieceWork,
 ) -> Vec<Returning> {
-    let mut work = Forward { program, piece, returning: Vec::new(), pending: Vec::new() };
+    let mut work = Forward {
+        program,
+        piece,
+        returning: Vec::new(),
+        arriving: Vec::new(),
+        pending: Vec::new(),
+    };
     let mut stages = facts.stages.iter().peekable();
-    let mut in_parts = false;
+    let overlap = piece.rows.beside.as_ref().map(|beside| beside.overlap);
+    let [parts, pieces] = overlap.map_or([1, 1], |overlap| [overlap.parts, overlap.pieces]);
+    let mut cut = [1, 1];
     while let Some(stage) = stages.next() {
         match stage.role {
-            StageRole::InParts => in_parts = !piece.rows.parts.is_empty(),
+            StageRole::InParts => cut[0] = parts,
+            StageRole::InPieces => cut[1] = pieces,
             StageRole::Halo => work.exchange(Purpose::Halo, piece.rows.halo, stage),
-            StageRole::Structure if std::mem::take(&mut in_parts) => {
+            StageRole::Structure if cut != [1, 1] => {
                 let leaves = stages.next_if(|next| next.role == StageRole::ToTime);
-                work.structure_in_parts(stage, leaves.unwrap_or(stage));
+                work.structure_beside(stage, leaves.unwrap_or(stage), cut);
+                cut[0] = 1;
             }
             StageRole::Structure => work.structure(stage),
+            StageRole::Time if cut[1] > 1 => {
+                let leaves = stages.next_if(|next| next.role == StageRole::ToStructure);
+                let parts = if goes_on_in_parts(&stages) { parts } else { 1 };
+                work.time_in_pieces(stage, leaves.unwrap_or(stage), [parts, cut[1]]);
+                cut[1] = 1;
+            }
             StageRole::Time => {
                 let rows = piece.within.len() as u64 * piece.rows.time_vertices;
                 work.layer(TaskKind::Time, stage, rows, 0);
             }
             StageRole::ToTime => work.exchange(Purpose::ToTime, piece.rows.to_time, stage),
-            StageRole::ToStructure if piece.rows.parts.is_empty() => {
+            StageRole::ToStructure if parts > 1 && goes_on_in_parts(&stages) => {
+                work.pending = (0..parts).map(|_| Vec::new()).collect();
+                work.leave(stage, [0, 1]);
+            }
+            StageRole::ToStructure => {
                 let back = piece.rows.to_time.map(RowsOut::reversed);
                 work.exchange(Purpose::ToStructure, back, stage);
             }
-            StageRole::ToStructure => work.leave_in_parts(stage),
             StageRole::HaloInTime => work.halo_in_time(stage),
             StageRole::ToAll => {
                 let best = piece.rows.together.as_ref().map(|all| all.best(stage.outputs));
@@ -84,6 +106,15 @@ pub(super) fn forward(
     work.exchange(Purpose::Answers, piece.rows.to_answers, &answered);
     work.returning
 }
+
+/// Whether the next structure encoder runs in parts.
+fn goes_on_in_parts(stages: &Peekable<Iter<'_, ModelStage>>) -> bool {
+    let mut before = stages.clone().take_while(|stage| stage.role != StageRole::Structure);
+    before.any(|stage| stage.role == StageRole::InParts)
+}
+
+/// An exchange under way: its number, and whether its gradients go the other way.
+type Sent = (usize, Returning, bool);
 
 /// Puts the exchanges of a backward pass into a program, the last that arrived first.
 pub(super) fn turn_around(program: &mut Builder, returning: &[Returning]) {
@@ -105,8 +136,10 @@ struct Forward<'w> {
     program: &'w mut Builder,
     piece: &'w PieceWork,
     returning: Vec<Returning>,
-    /// Parts on their way to structure encoders, with their numbers.
-    pending: Vec<(usize, Returning, bool)>,
+    /// By piece what is on its way to time encoders.
+    arriving: Vec<Vec<Sent>>,
+    /// By part what is on its way to structure encoders.
+    pending: Vec<Vec<Sent>>,
 }
 
 impl Forward<'_> {
@@ -172,45 +205,75 @@ impl Forward<'_> {
         self.layer(TaskKind::Structure, stage, rows, edges)
     }
 
-    /// One part after the other, each of which leaves while the next is computed.
-    fn structure_in_parts(&mut self, stage: &ModelStage, leaves: &ModelStage) {
-        let own = self.piece.rows.own_steps.len();
-        let count = self.piece.rows.parts.len();
-        let width = leaves.inputs as u64 * VALUE;
-        let (mut sent, mut arriving) = (Vec::new(), std::mem::take(&mut self.pending).into_iter());
-        for (part, rows) in self.piece.rows.parts.clone().into_iter().enumerate() {
-            if let Some(arrived) = arriving.next() {
-                self.arrived(arrived);
+    /// One part after the other, each of which leaves for all pieces while the next is computed.
+    fn structure_beside(&mut self, stage: &ModelStage, leaves: &ModelStage, cut: [usize; 2]) {
+        let Some(beside) = self.piece.rows.beside.clone() else { return };
+        let [parts, pieces] = cut;
+        let (own, width) = (self.piece.rows.own_steps.len(), leaves.inputs as u64 * VALUE);
+        let mut sent: Vec<Vec<Sent>> = (0..pieces).map(|_| Vec::new()).collect();
+        let coming = if parts > 1 && self.pending.len() == parts {
+            std::mem::take(&mut self.pending)
+        } else {
+            self.receive();
+            Vec::new()
+        };
+        let mut coming = coming.into_iter();
+        for part in 0..parts {
+            coming.next().into_iter().flatten().for_each(|one| self.arrived(one));
+            if parts == 1 {
+                self.structure(stage);
+            } else {
+                let steps = even_parts(own, parts).nth(part).unwrap_or(0..0);
+                self.structure_of(stage, steps);
             }
-            let steps = crate::placement::grid::even_parts(own, count).nth(part).unwrap_or(0..0);
-            self.structure_of(stage, steps);
-            let id = self.program.send(Purpose::ToTime, rows.forward * width);
-            let returning = Returning::rows(Purpose::ToTime, rows.backward * width);
-            sent.push((id, returning, leaves.needs_gradient));
+            for (piece, sent) in sent.iter_mut().enumerate() {
+                let rows = beside.to_time([part, parts], [piece, pieces]);
+                let id = self.program.send(Purpose::ToTime, rows.forward * width);
+                let returning = Returning::rows(Purpose::ToTime, rows.backward * width);
+                sent.push((id, returning, leaves.needs_gradient));
+            }
         }
-        for one in sent {
-            self.arrived(one);
+        if pieces > 1 {
+            self.arriving = sent;
+        } else {
+            sent.into_iter().flatten().for_each(|one| self.arrived(one));
         }
     }
 
-    fn leave_in_parts(&mut self, stage: &ModelStage) {
-        let width = stage.inputs as u64 * VALUE;
-        for rows in self.piece.rows.parts.clone() {
-            let rows = rows.reversed();
+    /// One piece after the other, each of which leaves for all parts while the next is computed.
+    fn time_in_pieces(&mut self, stage: &ModelStage, leaves: &ModelStage, cut: [usize; 2]) {
+        let Some(beside) = self.piece.rows.beside.clone() else { return };
+        let [parts, pieces] = cut;
+        self.pending = (0..parts).map(|_| Vec::new()).collect();
+        for (piece, coming) in std::mem::take(&mut self.arriving).into_iter().enumerate() {
+            coming.into_iter().for_each(|one| self.arrived(one));
+            let steps = self.piece.within.len() as u64;
+            let rows = steps * beside.own_vertices([piece, pieces]);
+            self.layer(TaskKind::Time, stage, rows, 0);
+            self.leave(leaves, [piece, pieces]);
+        }
+    }
+
+    /// Rows of a piece leave for all parts.
+    fn leave(&mut self, stage: &ModelStage, piece: [usize; 2]) {
+        let Some(beside) = &self.piece.rows.beside else { return };
+        let (width, parts) = (stage.inputs as u64 * VALUE, self.pending.len());
+        for (part, sent) in self.pending.iter_mut().enumerate() {
+            let rows = beside.to_time([part, parts], piece).reversed();
             let id = self.program.send(Purpose::ToStructure, rows.forward * width);
             let returning = Returning::rows(Purpose::ToStructure, rows.backward * width);
-            self.pending.push((id, returning, stage.needs_gradient));
+            sent.push((id, returning, stage.needs_gradient));
         }
     }
 
-    /// Waits for all parts that are on their way.
+    /// Waits for everything that is on its way to structure encoders.
     fn receive(&mut self) {
-        for one in std::mem::take(&mut self.pending) {
+        for one in std::mem::take(&mut self.pending).into_iter().flatten() {
             self.arrived(one);
         }
     }
 
-    fn arrived(&mut self, (id, returning, needs_gradient): (usize, Returning, bool)) {
+    fn arrived(&mut self, (id, returning, needs_gradient): Sent) {
         self.program.wait_for(id);
         if needs_gradient {
             self.returning.push(returning);

@@ -12,7 +12,7 @@ use crate::placement::halo::{Halo, SnapshotHalo};
 use crate::placement::route::Route;
 use crate::placement::{Placement, Placements};
 use crate::plan::frame_plan::FramePlan;
-use crate::plan::sharing::PARTS;
+use crate::plan::sharing::Overlap;
 
 use super::facts::{FrameFacts, ModelStage, StageRole};
 
@@ -27,7 +27,9 @@ pub(super) struct Cells<'g> {
     graph: &'g SnapshotSequence,
     /// What is known of a snapshot whose vertices are shared, by its number.
     known: RefCell<HashMap<usize, Known>>,
-    pub(super) overlap: bool,
+    overlap: Option<Overlap>,
+    /// How so many vertices are cut into a number of pieces.
+    cut: Box<dyn Fn(usize, usize) -> Vec<Range<usize>>>,
     /// Whether the model describes the last snapshot of a frame only.
     describes_last: bool,
     /// Whether time encoders multiply with the graph.
@@ -62,13 +64,48 @@ pub(super) struct PieceRows {
     pub(super) edges: Vec<u64>,
     pub(super) halo: Option<RowsOut>,
     pub(super) to_time: Option<RowsOut>,
-    /// The same by part, if rows go in parts.
-    pub(super) parts: Vec<RowsOut>,
+    /// The same part by part and piece by piece, if rows move beside computing.
+    pub(super) beside: Option<Beside>,
     pub(super) to_answers: Option<RowsOut>,
     /// Rows that time encoders gather, by snapshot of the piece; nothing if they do not or all rows are here.
     pub(super) in_time: Vec<RowsOut>,
     /// Who shares the snapshots, if anybody.
     pub(super) together: Option<Together>,
+}
+
+/// Rows that move beside computing: from parts of the snapshots of each rank to pieces of its vertices.
+#[derive(Debug, Clone)]
+pub(super) struct Beside {
+    pub(super) overlap: Overlap,
+    rank: usize,
+    /// By rank, its snapshots and the vertices of its pieces.
+    shares: Vec<(usize, Vec<usize>)>,
+}
+
+impl Beside {
+    /// The rows that move from a part to a piece, each the number of one and how many there are of its kind.
+    pub(super) fn to_time(&self, part: [usize; 2], piece: [usize; 2]) -> RowsOut {
+        let steps = |rank: usize| {
+            let [number, of] = part;
+            even_parts(self.shares[rank].0, of).nth(number).map_or(0, |range| range.len()) as u64
+        };
+        let vertices = |rank: usize| self.vertices(rank, piece);
+        let others = || (0..self.shares.len()).filter(|&rank| rank != self.rank);
+        RowsOut {
+            forward: steps(self.rank) * others().map(vertices).sum::<u64>(),
+            backward: others().map(steps).sum::<u64>() * vertices(self.rank),
+        }
+    }
+
+    fn vertices(&self, rank: usize, [number, of]: [usize; 2]) -> u64 {
+        let pieces = &self.shares[rank].1;
+        (if of == 1 { pieces.iter().sum::<usize>() } else { pieces[number] }) as u64
+    }
+
+    /// The vertices of one of the rank's pieces.
+    pub(super) fn own_vertices(&self, piece: [usize; 2]) -> u64 {
+        self.vertices(self.rank, piece)
+    }
 }
 
 /// The ranks that share a piece.
@@ -115,7 +152,11 @@ impl<'g> Cells<'g> {
             renaming,
             graph,
             known: RefCell::default(),
-            overlap: cells.overlap,
+            overlap: cells.overlap(),
+            cut: {
+                let (cut, width) = (facts.pieces, facts.width);
+                Box::new(move |vertices, count| cut(vertices, width, count))
+            },
             describes_last: facts.describes_last,
             gathers_in_time: facts.stages.iter().any(gathers_in_time),
         })
@@ -198,7 +239,7 @@ impl<'g> Cells<'g> {
         let moves = structure != time;
         let to_time = moves
             .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
-        let in_parts = self.overlap && moves && halo.is_none();
+        let overlap = self.overlap.filter(|_| moves && halo.is_none());
         let (answers, to_answers) = if self.describes_last {
             self.last_answer(placements, &within)
         } else {
@@ -220,11 +261,7 @@ impl<'g> Cells<'g> {
         PieceRows {
             in_time,
             together: Some(together),
-            parts: if in_parts {
-                self.parts(placements, &within, &own_steps, time_vertices)
-            } else {
-                Vec::new()
-            },
+            beside: overlap.map(|overlap| self.beside(overlap, placements, &within)),
             own_steps,
             vertices: self.own_vertices().len() as u64,
             time_vertices,
@@ -236,27 +273,15 @@ impl<'g> Cells<'g> {
         }
     }
 
-    /// Whole snapshots of this rank, of whose vertices each rank gets its own, part by part.
-    fn parts(
-        &self,
-        placements: &Placements,
-        within: &Range<usize>,
-        own_steps: &Range<usize>,
-        time_vertices: u64,
-    ) -> Vec<RowsOut> {
-        let steps_of = |steps: usize, part: usize| {
-            even_parts(steps, PARTS).nth(part).map_or(0, |range| range.len()) as u64
+    /// What each rank has of both ends.
+    fn beside(&self, overlap: Overlap, placements: &Placements, within: &Range<usize>) -> Beside {
+        let share = |rank: u32| {
+            let steps = placements.structure.share(rank, self.vertices, within.clone()).steps;
+            let time = placements.time.share(rank, self.vertices, within.clone()).vertices;
+            let pieces = (self.cut)(time.len(), overlap.pieces);
+            (steps.len(), pieces.iter().map(Range::len).collect())
         };
-        let others = (0..self.ranks).filter(|&rank| rank != self.rank);
-        let shares: Vec<usize> = others
-            .map(|rank| placements.structure.share(rank, self.vertices, within.clone()).steps.len())
-            .collect();
-        let part = |part: usize| RowsOut {
-            forward: steps_of(own_steps.len(), part) * (u64::from(self.vertices) - time_vertices),
-            backward: shares.iter().map(|&steps| steps_of(steps, part)).sum::<u64>()
-                * time_vertices,
-        };
-        (0..PARTS).map(part).collect()
+        Beside { overlap, rank: self.rank as usize, shares: (0..self.ranks).map(share).collect() }
     }
 
     /// The same if the last snapshot is described by the ranks of its vertices' time encoders.

@@ -8,7 +8,7 @@ use crate::plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reus
 use crate::plan::gpu::{Coding, FramesOnGpu, Precision, Residency};
 use crate::plan::head::Head;
 use crate::plan::memory::Memory;
-use crate::plan::sharing::{CellSharing, Sharing};
+use crate::plan::sharing::{CellSharing, Overlap, Sharing};
 use crate::strategy::Strategy;
 
 fn head(ranks: usize) -> Head {
@@ -62,6 +62,7 @@ fn stage(role: StageRole, inputs: usize, outputs: usize, needs_gradient: bool) -
 /// One layer: rows of two values are gathered and aggregated, three values go to time and come back.
 fn layer() -> Vec<ModelStage> {
     vec![
+        stage(StageRole::InPieces, 0, 0, false),
         stage(StageRole::InParts, 2, 2, false),
         stage(StageRole::Halo, 2, 2, false),
         stage(StageRole::Structure, 2, 3, false),
@@ -95,6 +96,7 @@ fn lowered(plan: &FramePlan, rank: usize) -> TaskGraph {
     let facts = FrameFacts {
         stages: &stages,
         width: 3,
+        pieces: |vertices, _, count| crate::placement::grid::even_parts(vertices, count).collect(),
         describes_last: false,
         asks_last: false,
         asks: &[true; 8],
@@ -148,6 +150,7 @@ fn snapshots_of_two_ranks_are_redistributed_there_and_back() {
         owners: Vec::new(),
         time_on_features: true,
         overlap: false,
+        beside: None,
     }));
     let graph = lowered(&shared, 1);
     // Two snapshots of two foreign vertices of three values: to time and back, forward and backward.
@@ -170,11 +173,27 @@ fn snapshots_of_two_ranks_are_redistributed_there_and_back() {
     if let Some(Sharing::Cells(cells)) = &mut shared.sharing {
         cells.overlap = true;
     }
-    assert_eq!(parts(&shared), 4 * whole);
-    assert_eq!(
-        lowered(&shared, 1).bytes_of(TaskKind::Exchange),
-        graph.bytes_of(TaskKind::Exchange)
-    );
+    // What leaves for the loss leaves at once: all of it is needed there.
+    assert_eq!(2 * parts(&shared), (4 + 1) * whole);
+    if let Some(Sharing::Cells(cells)) = &mut shared.sharing {
+        cells.beside = Some(Overlap { parts: 2, pieces: 2 });
+    }
+    let in_pieces = lowered(&shared, 1);
+    assert_eq!(2 * in_pieces.count_of(TaskKind::Exchange), (2 * 2 + 2) * whole);
+    assert_eq!(in_pieces.count_of(TaskKind::Time), 2 * graph.count_of(TaskKind::Time));
+    for beside in [lowered(&shared, 1), in_pieces] {
+        assert_eq!(beside.bytes_of(TaskKind::Exchange), graph.bytes_of(TaskKind::Exchange));
+    }
+    // The first piece is followed after its rows have come from both parts, and not those of the other piece.
+    let tasks = lowered(&shared, 1).tasks;
+    let places = |kind: TaskKind| {
+        let of_kind = tasks.iter().enumerate().filter(move |(_, task)| task.kind == kind);
+        of_kind.map(|(at, _)| at).collect::<Vec<usize>>()
+    };
+    let (sent, time) = (places(TaskKind::Exchange), places(TaskKind::Time));
+    let after = &tasks[time[0]].after;
+    assert!([0, 2].iter().all(|&at| after.contains(&sent[at])), "{after:?} of {sent:?}");
+    assert!(![1, 3].iter().any(|&at| after.contains(&sent[at])), "{after:?} of {sent:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::assess::reduced_bytes;
+use crate::plan::sharing::Overlap;
 use crate::program::{ModelStage, StageRole};
 
 /// Bytes of a value.
@@ -48,6 +49,19 @@ impl Traffic {
     /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
     pub fn time_on_features(&self) -> bool {
         self.of(StageRole::ToTime).next().is_some()
+    }
+
+    /// How rows may move beside computing; None if nothing can be computed meanwhile.
+    ///
+    /// What is cut is what takes longer. A time encoder that can run in pieces is recurrent, and computes more than
+    /// the aggregation beside it: that one runs at once, so that a piece has not to wait for all parts.
+    /// Kernels of a GPU sum over all vertices at once.
+    pub fn overlap(&self, on_gpu: bool) -> Option<Overlap> {
+        let has = |role| self.of(role).next().is_some();
+        if has(StageRole::InPieces) && !on_gpu {
+            return Some(Overlap { parts: 1, pieces: 8 });
+        }
+        has(StageRole::InParts).then(Overlap::default)
     }
 
     /// How often rows are gathered, and how often they are redistributed.

@@ -228,7 +228,8 @@ pub fn evolve_backward(
                     bias: None,
                 };
                 // The gates themselves are in what was saved; only how many there are is asked.
-                lstm_backward(&call.lstm(bias, h, c), new, saved, &d, Some(&memory), gradients);
+                let cell = call.lstm(bias, h, c);
+                lstm_backward(&cell, new, saved, &d, Some(&memory), None, gradients);
                 memory.copy_from_slice(&before);
                 let (n, h_wide, wide) =
                     (call.shape.vertices, call.shape.hidden, 4 * call.shape.hidden);

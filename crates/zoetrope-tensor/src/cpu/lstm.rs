@@ -176,6 +176,27 @@ pub fn lstm_forward(
     });
 }
 
+/// Where the sums of the pieces of a sequence meet: parts in the order of the whole, added up when the piece that
+/// begins it is done, which is the last one on the way back.
+pub struct PieceSums<'a> {
+    /// The first vertex of the piece.
+    pub from: usize,
+    /// [`lstm_piece_sums_len`] values, zeros before the first piece.
+    pub parts: &'a mut [f32],
+}
+
+/// The sums of a part of a sequence: for the biases, the input's weight and the recurrent weight.
+fn sum_lens(call: &LstmCall<&[f32]>, of_input: bool, of_state: bool) -> [usize; 3] {
+    let h = call.shape.hidden;
+    let w_len = if of_input { call.input.weight_len() } else { 0 };
+    [4 * h, w_len, if of_state { 4 * h * h } else { 0 }]
+}
+
+/// The values that the pieces of a sequence leave for its sums, given which weights want a gradient.
+pub fn lstm_piece_sums_len(call: &LstmCall<&[f32]>, of_input: bool, of_state: bool) -> usize {
+    call.shape.parts() * sum_lens(call, of_input, of_state).iter().sum::<usize>()
+}
+
 /// Adds the gradients of [`lstm_forward`]: `d_h` [T·N, H] and, if there is one, `d_c` [N, H];
 /// `out_h` and `saved` as written there.
 ///
@@ -189,6 +210,7 @@ pub fn lstm_backward(
     saved: &[f32],
     d_h: &[f32],
     d_c: Option<&[f32]>,
+    piece: Option<PieceSums<'_>>,
     gradients: LstmGradients<&mut [f32]>,
 ) {
     let LstmCall { shape, h0, c0, u, .. } = *call;
@@ -202,12 +224,12 @@ pub fn lstm_backward(
     assert!(d_u.as_ref().is_none_or(|d| u.is_some() && d.len() == 4 * h * h), "of the weight");
     let biases = [&d_bias, &input.bias];
     assert!(biases.iter().all(|d| d.as_ref().is_none_or(|d| d.len() == 4 * h)), "of the bias");
-    let w_len = if input.weight.is_some() { call.input.weight_len() } else { 0 };
+    let lens = sum_lens(call, input.weight.is_some(), d_u.is_some());
+    let [_, w_len, u_len] = lens;
     assert!(input.weight.as_ref().is_none_or(|d| d.len() == w_len), "of the input's weight");
     if h == 0 {
         return input.of_nothing();
     }
-    let u_len = if d_u.is_some() { 4 * h * h } else { 0 };
     let back = Back {
         call,
         entry: BackInput::new(call.input, shape, 4, [input.x, input.beside], w_len > 0),
@@ -215,12 +237,12 @@ pub fn lstm_backward(
         out_h,
         saved,
         d_h,
-        lens: [4 * h, w_len, u_len],
+        lens,
         cpu: current(),
     };
     let firsts = [d_h0.map(Scattered::new), d_c0.map(Scattered::new)];
     let mut sums = scratch::zeroed(4 * h + w_len + u_len);
-    shape.sum_over_blocks(&mut sums, |block, sums| {
+    let one = |block: SequenceBlock, sums: &mut [f32]| {
         let mut carries = [scratch::zeroed(block.plane()), scratch::zeroed(block.plane())];
         if let Some(d_c) = d_c {
             to_planes(block, block.of(d_c, 0, h), &mut carries[1], Accumulate::Overwrite);
@@ -234,7 +256,20 @@ pub fn lstm_backward(
                 to_rows(block, carry, first, Accumulate::Add);
             }
         }
-    });
+    };
+    match piece {
+        None => shape.sum_over_blocks(&mut sums, one),
+        Some(PieceSums { from, parts }) => {
+            let width = sums.len();
+            shape.parts_over_blocks(from, width, parts, one);
+            if from > 0 {
+                return;
+            }
+            for part in parts.chunks_exact(width) {
+                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+            }
+        }
+    }
     let (bias_sums, rest) = sums.split_at(4 * h);
     let (w_sums, u_sums) = rest.split_at(w_len);
     let targets =

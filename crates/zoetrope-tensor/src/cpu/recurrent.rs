@@ -17,7 +17,9 @@ mod input;
 mod planes;
 mod weight;
 
-use super::blocks::sum_over_blocks;
+use std::ops::Range;
+
+use super::blocks::{for_each_block, sum_over_blocks};
 use super::matmul::WHOLE_VECTOR;
 use rayon::prelude::*;
 
@@ -43,6 +45,9 @@ pub struct Sequence {
     pub vertices: usize,
     /// Width H of the state.
     pub hidden: usize,
+    /// Vertices of the sequence that it is a piece of, N if it is a whole one. Pieces are cut into the blocks of
+    /// the whole and have its results, bit by bit.
+    pub whole: usize,
 }
 
 /// How the cells of a block lie in a plane.
@@ -67,7 +72,7 @@ impl Sequence {
     /// Vertices of a block: blocks of nearly equal size, an even number of them when several.
     fn block(&self) -> usize {
         let about = if self.layout() == Layout::Rows { ROWS } else { LANES };
-        let mut size = self.vertices.max(1);
+        let mut size = self.whole.max(1);
         if size > about * 3 / 4 {
             let blocks = size.div_ceil(about).next_multiple_of(2);
             size = size.div_ceil(blocks);
@@ -107,14 +112,57 @@ impl Sequence {
         sums: &mut [f32],
         f: impl Fn(SequenceBlock, &mut [f32]) + Sync + Send,
     ) {
-        let blocks = self.blocks();
-        let per_part = blocks.div_ceil(MAX_PARTS).max(1);
+        let (blocks, per_part) = (self.blocks(), self.blocks_per_part());
         sum_over_blocks(blocks.div_ceil(per_part), sums, |part, sums| {
             for i in part * per_part..blocks.min((part + 1) * per_part) {
                 f(SequenceBlock::new(self, i), sums);
             }
         });
     }
+
+    /// The same for a piece that begins at vertex `from` of the whole: its parts are left in `parts`, which has
+    /// `width` sums of each part of the whole, of zeros before.
+    pub(crate) fn parts_over_blocks(
+        &self,
+        from: usize,
+        width: usize,
+        parts: &mut [f32],
+        f: impl Fn(SequenceBlock, &mut [f32]) + Sync + Send,
+    ) {
+        let (blocks, per_part) = (self.blocks(), self.blocks_per_part());
+        let first = from / self.unit();
+        debug_assert!(blocks == 0 || first * self.unit() == from, "a piece begins with a part");
+        let own = first * width..(first + blocks.div_ceil(per_part)) * width;
+        for_each_block(&mut parts[own], width, |part, sums| {
+            for i in part * per_part..blocks.min((part + 1) * per_part) {
+                f(SequenceBlock::new(self, i), sums);
+            }
+        });
+    }
+
+    /// Blocks of the whole whose sums are one part.
+    fn blocks_per_part(&self) -> usize {
+        self.whole.div_ceil(self.block()).div_ceil(MAX_PARTS).max(1)
+    }
+
+    /// Vertices of a part: where pieces may be cut.
+    fn unit(&self) -> usize {
+        self.blocks_per_part() * self.block()
+    }
+
+    /// Parts of the whole.
+    pub(crate) fn parts(&self) -> usize {
+        self.whole.div_ceil(self.unit())
+    }
+}
+
+/// `count` pieces of the vertices of a sequence with states of a width, as even as they can be cut without changing
+/// the order of sums; the last ones may be empty.
+pub fn sequence_pieces(vertices: usize, hidden: usize, count: usize) -> Vec<Range<usize>> {
+    let whole = Sequence { steps: 1, vertices, hidden, whole: vertices };
+    let (parts, unit) = (whole.parts(), whole.unit());
+    let start = |piece: usize| (parts * piece).div_ceil(count.max(1)) * unit;
+    (0..count).map(|at| start(at).min(vertices)..start(at + 1).min(vertices)).collect()
 }
 
 /// The vertices `from..from + count` of a sequence.

@@ -170,7 +170,7 @@ impl Tape {
         let Op::Evolve { state, evolution, steps } = *op else { unreachable!() };
         let Shape { rows: vertices, cols: hidden } = self.shape(state);
         EvolveCall {
-            shape: Sequence { steps, vertices, hidden },
+            shape: Sequence { steps, vertices, hidden, whole: vertices },
             h0: read(state),
             w: read(evolution.input_weight),
             u: read(evolution.weight),

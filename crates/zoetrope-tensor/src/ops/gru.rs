@@ -9,7 +9,8 @@ use crate::matrix::Shape;
 use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 fn sequence(input: Shape, state: Shape) -> GruShape {
-    GruShape { steps: input.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
+    let steps = input.rows / state.rows.max(1);
+    GruShape { steps, vertices: state.rows, hidden: state.cols, whole: state.rows }
 }
 
 impl Tape {

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use super::recurrent::{GateInput, OpenedInput};
 use crate::buffer::Buffer;
-use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
+use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape, PieceSums};
 use crate::cuda::lstm::{Flow, Norms};
 use crate::cuda::{self, View};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Opened, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Piece, Tape, Var, expect_shape};
 
 /// What an LSTM leaves.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,10 @@ pub struct LstmRecurrence {
     pub bias: Option<Var>,
 }
 
-fn sequence(input: Shape, state: Shape) -> LstmShape {
-    LstmShape { steps: input.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
+fn sequence(input: Shape, state: Shape, piece: Option<Piece>) -> LstmShape {
+    let (vertices, hidden) = (state.rows, state.cols);
+    let steps = input.rows / vertices.max(1);
+    LstmShape { steps, vertices, hidden, whole: piece.map_or(vertices, |piece| piece.vertices) }
 }
 
 impl Tape {
@@ -53,7 +55,8 @@ impl Tape {
     ) -> Result<LstmStates, TensorError> {
         let input = input.into();
         let state = self.shape(hidden);
-        let shape = sequence(self.shape(input.rows()), state);
+        let piece = self.piece.filter(|_| recurrence.is_some());
+        let shape = sequence(self.shape(input.rows()), state, piece);
         let rows = shape.steps * shape.vertices;
         self.expect_input("lstm", input, rows, 4 * shape.hidden)?;
         expect_shape("lstm", "the cell state", state, self.shape(cell))?;
@@ -66,7 +69,7 @@ impl Tape {
         // aliases.
         let above = rows * shape.hidden;
         let mut y = self.pool.take(above + state.len());
-        let op = Op::Lstm { input, hidden, cell, weight, bias, mask };
+        let op = Op::Lstm { input, hidden, cell, weight, bias, mask, piece };
         let mut saved = self.pool.take(match self.gpu() {
             None => lstm::lstm_saved_len(shape),
             Some(_) => cuda::lstm::saved_len(shape, self.lstm_widths(input)),
@@ -99,9 +102,11 @@ impl Tape {
 
     /// The operands of an LSTM as its kernels read them, each given by `read`.
     fn lstm_call<S>(&self, op: &Op, read: impl Fn(Var) -> S) -> LstmCall<S> {
-        let Op::Lstm { input, hidden, cell, weight, bias, mask } = *op else { unreachable!() };
+        let Op::Lstm { input, hidden, cell, weight, bias, mask, piece } = *op else {
+            unreachable!()
+        };
         LstmCall {
-            shape: sequence(self.shape(input.rows()), self.shape(hidden)),
+            shape: sequence(self.shape(input.rows()), self.shape(hidden), piece),
             input: input.read(&read),
             h0: read(hidden),
             c0: read(cell),
@@ -125,7 +130,7 @@ impl Tape {
     /// what was given to the norms.
     fn lstm_call_on_gpu(&self, op: &Op) -> (LstmCall<View<'_>>, Norms<'_>) {
         let Op::Lstm { input, hidden, cell, .. } = *op else { unreachable!() };
-        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden), None);
         let rows = input.parts();
         let is_state = rows.iter().flatten().any(|&x| x == hidden || x == cell);
         let before = |var: Var| {
@@ -141,7 +146,7 @@ impl Tape {
     /// up to the last one, and perhaps the cell states.
     pub(super) fn lstm_takes_part(&self, op: &Op, part: Range<usize>) -> bool {
         let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
-        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden), None);
         let (above, state) = (shape.cells() * shape.hidden, shape.vertices * shape.hidden);
         let Some(gpu) = self.gpu() else { return false };
         part.start.is_multiple_of(state)
@@ -179,19 +184,41 @@ impl Tape {
 
     /// Adds the gradients of the operands; `dy` begins at the value `from` of the node.
     pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: Buffer, from: usize) {
-        let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
-        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let Op::Lstm { input, hidden, weight, piece, .. } = *op else { unreachable!() };
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden), piece);
         let above = shape.cells() * shape.hidden;
         let y = self.take_block(node).expect("results are kept for the backward pass");
         let (y, dy) = match self.gpu() {
             None => {
+                let mut left = weight
+                    .filter(|_| piece.is_some())
+                    .and_then(|weight| self.left.take(weight))
+                    .and_then(|[sums, ..]| sums);
                 let mut opened = self.open_lstm(op, [&mut None, &mut None]);
                 let call = self.lstm_call(op, |var| self.value(var));
                 let (h, (d_h, d_c)) = (&y.as_slice()[..above], dy.as_slice().split_at(above));
                 let gradients = opened.gradients(Opened::slice);
                 let saved = self.saved_gates(node).as_slice();
-                lstm::lstm_backward(&call, h, saved, d_h, Some(d_c), gradients);
+                let wanted = [gradients.input.weight.is_some(), gradients.u.is_some()];
+                let sums = piece.zip(weight).map(|(_, weight)| match left.take() {
+                    Some(sums) => (weight, sums),
+                    None => {
+                        let len = lstm::lstm_piece_sums_len(&call, wanted[0], wanted[1]);
+                        (weight, self.pool.take_zeroed(len))
+                    }
+                });
+                let mut sums = sums;
+                let of_piece = piece.zip(sums.as_mut()).map(|(piece, (_, sums))| PieceSums {
+                    from: piece.from,
+                    parts: sums.as_mut_slice(),
+                });
+                lstm::lstm_backward(&call, h, saved, d_h, Some(d_c), of_piece, gradients);
                 self.close_all(opened.into_all());
+                match (piece, sums) {
+                    (Some(piece), Some((_, sums))) if piece.is_first() => self.pool.give(sums),
+                    (_, Some((weight, sums))) => self.left.put(weight, [Some(sums), None, None]),
+                    _ => {}
+                }
                 (Some(y), Some(dy))
             }
             Some(_) => {

@@ -235,7 +235,8 @@ impl Tape {
             ),
         }
         let inputs = [x, weight, bias.unwrap_or(x), plus.unwrap_or(x)];
-        let op = Op::Linear { x, weight, bias, plus, activation };
+        let piece = self.piece.filter(|_| plus.is_none());
+        let op = Op::Linear { x, weight, bias, plus, activation, piece };
         Ok(self.record(op, shape, y, None, &inputs))
     }
 

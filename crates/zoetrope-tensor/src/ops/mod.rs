@@ -15,6 +15,7 @@ pub mod gat;
 mod gather;
 mod gru;
 mod heads;
+mod linear_piece;
 pub mod link_ranks;
 pub mod loss;
 pub mod lstm;
@@ -61,7 +62,10 @@ impl Tape {
             Op::Matmul { a, b, a_transposed, b_transposed } => {
                 self.matmul_backward(node, [a, b], [a_transposed, b_transposed], dy);
             }
-            Op::Linear { x, weight, bias, plus, activation } => {
+            Op::Linear { x, weight, bias, activation, piece: Some(piece), .. } => {
+                self.linear_piece_backward(node, [x, weight], bias, activation, piece, dy);
+            }
+            Op::Linear { x, weight, bias, plus, activation, piece: None } => {
                 self.linear_backward(node, x, weight, bias, plus, activation, dy);
             }
             Op::HeadProducts { x, weight, heads, transposed } => {

@@ -15,6 +15,7 @@ mod backward;
 mod gradient;
 mod kept;
 mod node;
+mod pieces;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -30,6 +31,7 @@ pub use backward::Seed;
 pub(crate) use gradient::{Gradient, Opened, sink};
 pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
+pub use pieces::Piece;
 
 /// A matrix on a tape. Valid until the tape is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,9 @@ pub struct Tape {
     generation: u32,
     /// Whether there will be no backward pass: parameters are constants, and nothing is saved for gradients.
     forgetful: bool,
+    /// The piece of a sequence that is recorded.
+    pub(crate) piece: Option<Piece>,
+    pub(crate) left: pieces::Left,
 }
 
 impl Tape {
@@ -108,6 +113,8 @@ impl Tape {
                 self.pool.give(buffer);
             }
         }
+        self.left.drain().for_each(|block| self.pool.give(block));
+        self.piece = None;
         self.lent.clear();
         self.lists.clear();
         self.ranges.clear();

@@ -22,7 +22,7 @@ use crate::ops::pairs::PairLayers;
 use crate::ops::recurrent::GateInput;
 use crate::ops::shared_norm::SharedRows;
 use crate::sparse::SparseGroup;
-use crate::tape::Var;
+use crate::tape::{Piece, Var};
 
 /// One matrix of a tape and how it came about.
 #[derive(Debug)]
@@ -92,6 +92,7 @@ pub(crate) enum Op {
         bias: Option<Var>,
         plus: Option<Var>,
         activation: Activation,
+        piece: Option<Piece>,
     },
     HeadProducts {
         x: Var,
@@ -178,6 +179,7 @@ pub(crate) enum Op {
         weight: Option<Var>,
         bias: Option<Var>,
         mask: Option<Var>,
+        piece: Option<Piece>,
     },
     Evolve {
         state: Var,

@@ -32,7 +32,7 @@ fn ranks() -> Vec<Row> {
             ],
         ));
     }
-    for model in ["tgcn", "cd-gcn", "wd-gcn", "tm-gcn"] {
+    for model in ["cd-gcn", "wd-gcn", "tm-gcn"] {
         let overlap = "train.ranks=2 plan.strategy=snapshot plan.overlap=true";
         rows.push(Row::new(model, LINKS, BLOCKS, CPU, overlap));
     }

@@ -67,7 +67,7 @@ impl Case {
         width: Option<usize>,
         extras: bool,
     ) -> Self {
-        let shape = GruShape { steps, vertices, hidden };
+        let shape = GruShape { steps, vertices, hidden, whole: vertices };
         let mask = numbers(5, shape.cells(), 1.0).iter().map(|x| f32::from(*x > -0.4)).collect();
         let (wide, extra) = (3 * hidden, width.unwrap_or(0));
         let x = [

@@ -70,7 +70,7 @@ impl Case {
         product: bool,
         masked: bool,
     ) -> Self {
-        let shape = LstmShape { steps, vertices, hidden };
+        let shape = LstmShape { steps, vertices, hidden, whole: vertices };
         let mask = numbers(5, shape.cells(), 1.0).iter().map(|x| f32::from(*x > -0.4)).collect();
         let wide = 4 * hidden;
         let extra = width.unwrap_or(0);
@@ -139,7 +139,7 @@ impl Case {
             u: self.product.then_some(&mut u),
             bias: Some(&mut bias),
         };
-        lstm_backward(&self.call(), &h, &saved, d_h, Some(d_c), gradients);
+        lstm_backward(&self.call(), &h, &saved, d_h, Some(d_c), None, gradients);
         x.iter_mut().for_each(|x| *x += 1.0);
         [x, h0, c0, u, bias, weight, input_bias].concat()
     }

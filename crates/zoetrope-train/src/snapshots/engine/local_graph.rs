@@ -53,6 +53,8 @@ pub(super) struct LocalGraph {
     in_time: OwnSnapshots,
     /// Which snapshots of a frame the model describes.
     coverage: Coverage,
+    /// The width of its embeddings.
+    model_width: usize,
     /// By the length of a frame.
     placements: HashMap<usize, Arc<Placements>>,
     /// By the length of a frame and the steps of a piece in it.
@@ -81,6 +83,7 @@ impl LocalGraph {
             own: OwnSnapshots::new(forms),
             in_time: OwnSnapshots::new(time_forms),
             coverage: model.coverage(),
+            model_width: model.width(),
             placements: HashMap::new(),
             moves: HashMap::new(),
             rows: OwnRows::new(data, reuse),
@@ -191,7 +194,13 @@ impl LocalGraph {
         let moves = match self.moves.get(&place) {
             Some(moves) => Arc::clone(moves),
             None => {
-                let made = Moves::new(sharing, &placements, piece, &own, self.coverage)?;
+                let made = Moves::new(
+                    sharing,
+                    &placements,
+                    piece,
+                    &own,
+                    (self.coverage, self.model_width),
+                )?;
                 let made = Arc::new(made);
                 self.moves.insert(place, Arc::clone(&made));
                 made

@@ -4,6 +4,7 @@
 //! and the tapes. It executes what a plan says about frames, groups, order and reuse, and decides
 //! nothing itself.
 
+mod beside_computing;
 mod estimate;
 mod feature_windows;
 mod features;

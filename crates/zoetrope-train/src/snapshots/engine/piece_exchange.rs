@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use zoetrope_dist::Exchange;
 use zoetrope_nn::model::Coverage;
-use zoetrope_nn::{PendingRows, RowExchange, VertexNumbers};
+use zoetrope_nn::{Cut, PendingRows, RowExchange, VertexNumbers};
 use zoetrope_plan::Placements;
 use zoetrope_tensor::{Tape, TensorError, TogetherWith, Var};
 
+use super::beside_computing::{self, BesideComputing};
 use super::piece::Piece;
 use super::sharing::FrameSharing;
 
@@ -29,8 +30,8 @@ pub(super) struct Moves {
     to_answers: Option<Exchange>,
     /// The snapshots that the rank answers for, counted from the start of the frame.
     pub(super) answers: Range<usize>,
-    /// Both directions cut into parts, if messages overlap with computing.
-    overlap: Option<Overlap>,
+    /// Both directions in parts, if rows move beside computing.
+    beside: Option<BesideComputing>,
     /// The vertices of the rank.
     numbers: VertexNumbers,
     sharing: FrameSharing,
@@ -44,7 +45,7 @@ impl Moves {
         placements: &Arc<Placements>,
         piece: &Piece,
         own: &Range<usize>,
-        coverage: Coverage,
+        (coverage, width): (Coverage, usize),
     ) -> Result<Self, TensorError> {
         let to_time = sharing.to_time(placements, piece);
         let to_structure = to_time.as_ref().map(|exchange| {
@@ -55,16 +56,17 @@ impl Moves {
             Coverage::Every => sharing.to_answers(own),
             Coverage::Last => sharing.last_to_answers(placements, piece),
         };
-        let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
         // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
-        let overlap = (sharing.overlap && to_time.is_some() && sharing.grid.members == 1)
-            .then(|| Overlap::new(sharing, placements, piece, time.vertices.len()));
+        let beside = sharing
+            .overlap
+            .filter(|_| to_time.is_some() && sharing.grid.members == 1)
+            .map(|overlap| BesideComputing::new(sharing, overlap, placements, piece, width));
         Ok(Self {
             to_time,
             to_structure,
             to_answers,
             answers,
-            overlap,
+            beside,
             numbers: sharing.numbers(placements, piece)?,
             sharing: sharing.clone(),
             placements: Arc::clone(placements),
@@ -72,51 +74,6 @@ impl Moves {
         })
     }
 }
-
-/// Redistributions in parts: of the snapshots of each rank, one part after the other.
-#[derive(Debug)]
-struct Overlap {
-    to_time: Vec<Exchange>,
-    to_structure: Vec<Exchange>,
-    /// The steps of each part of all ranks, counted from the start of the piece.
-    steps: Vec<Vec<usize>>,
-    /// The vertices of this rank's time encoders.
-    vertices: usize,
-}
-
-impl Overlap {
-    fn new(
-        sharing: &FrameSharing,
-        placements: &Placements,
-        piece: &Piece,
-        vertices: usize,
-    ) -> Self {
-        let mut made =
-            Self { to_time: Vec::new(), to_structure: Vec::new(), steps: Vec::new(), vertices };
-        for part in 0..PARTS {
-            let (steps, exchange) = sharing.to_time_of_part(placements, piece, part, PARTS);
-            let back = exchange.plan().reversed().expect("each cell is in one place");
-            made.to_structure.push(Exchange::new(&sharing.ranks, back));
-            made.to_time.push(exchange);
-            made.steps.push(steps);
-        }
-        made
-    }
-
-    fn rows_of(&self, at: usize) -> Range<usize> {
-        at * self.vertices..(at + 1) * self.vertices
-    }
-}
-
-/// Sends rows through an exchange and does not wait for those of others.
-fn start(exchange: &Exchange, tape: &mut Tape, rows: Var) -> Result<PendingRows, TensorError> {
-    let pending = exchange.start(tape, rows)?;
-    Ok(PendingRows::new(|tape| Ok(pending.arrive(tape))))
-}
-
-/// Parts in which rows are redistributed if that overlaps with computing: few, because each costs
-/// messages of its own.
-const PARTS: usize = 4;
 
 fn through(exchange: Option<&Exchange>, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
     exchange.map_or(Ok(rows), |exchange| exchange.apply(tape, rows))
@@ -153,57 +110,43 @@ impl RowExchange for PieceExchange {
     }
 
     fn parts(&self) -> usize {
-        self.moves.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
+        self.moves.beside.as_ref().map_or(1, BesideComputing::parts)
+    }
+
+    fn pieces(&self) -> &[Range<usize>] {
+        self.moves.beside.as_ref().map_or(&[][..], BesideComputing::pieces)
     }
 
     fn start_to_time(
         &self,
         tape: &mut Tape,
-        part: usize,
+        part: Cut,
+        pieces: usize,
         rows: Var,
-    ) -> Result<PendingRows, TensorError> {
-        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
-        start(&overlap.to_time[part], tape, rows)
-    }
-
-    fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError> {
-        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
-        let mut placed = Vec::new();
-        for (part, steps) in overlap.steps.iter().enumerate() {
-            placed.extend(steps.iter().enumerate().map(|(at, &step)| (step, part, at)));
-        }
-        placed.sort_unstable();
-        let mut rows = Vec::with_capacity(placed.len());
-        for (_, part, at) in placed {
-            rows.push(tape.rows(parts[part], overlap.rows_of(at))?);
-        }
-        tape.concat_rows(&rows)
+    ) -> Result<Vec<PendingRows>, TensorError> {
+        self.beside().start_to_time(tape, part, pieces, rows)
     }
 
     fn start_to_structure(
         &self,
         tape: &mut Tape,
+        piece: Cut,
+        parts: usize,
         rows: Var,
     ) -> Result<Vec<PendingRows>, TensorError> {
-        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
-        let mut pending = Vec::with_capacity(overlap.steps.len());
-        for (steps, exchange) in overlap.steps.iter().zip(&overlap.to_structure) {
-            let mut of_part = Vec::with_capacity(steps.len());
-            for &step in steps {
-                of_part.push(tape.rows(rows, overlap.rows_of(step))?);
-            }
-            let part = if of_part.is_empty() {
-                tape.rows(rows, 0..0)?
-            } else {
-                tape.concat_rows(&of_part)?
-            };
-            pending.push(start(exchange, tape, part)?);
-        }
-        Ok(pending)
+        self.beside().start_to_structure(tape, piece, parts, rows)
+    }
+
+    fn receive(&self, tape: &mut Tape, pending: Vec<PendingRows>) -> Result<Var, TensorError> {
+        Ok(beside_computing::receive(tape, pending))
     }
 }
 
 impl PieceExchange {
+    fn beside(&self) -> &BesideComputing {
+        self.moves.beside.as_ref().expect("rows move beside computing")
+    }
+
     /// The vertices of the rank.
     pub(super) fn numbers(&self) -> &VertexNumbers {
         &self.moves.numbers

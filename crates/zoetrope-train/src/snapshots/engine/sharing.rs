@@ -8,9 +8,8 @@ use zoetrope_nn::VertexNumbers;
 use zoetrope_nn::frame::part_of;
 use zoetrope_plan::placement::grid::even_parts;
 use zoetrope_plan::placement::route::{Leg, Rows};
-use zoetrope_plan::{Blocks, FramePlan, Grid, Placements, Renaming, Route};
-
-use zoetrope_tensor::TensorError;
+use zoetrope_plan::{Blocks, FramePlan, Grid, Overlap, Placements, Renaming, Route};
+use zoetrope_tensor::{TensorError, sequence_pieces};
 
 use super::piece::Piece;
 
@@ -30,8 +29,8 @@ pub struct FrameSharing {
     pub time_on_features: bool,
     /// The blocks of a frame, over each of which all ranks are spread.
     pub blocks: Blocks,
-    /// Whether rows are redistributed in parts beside computing.
-    pub overlap: bool,
+    /// How rows are redistributed beside computing, if they are.
+    pub overlap: Option<Overlap>,
 }
 
 impl FrameSharing {
@@ -47,7 +46,7 @@ impl FrameSharing {
             renaming,
             time_on_features: cells.time_on_features,
             blocks: plan.blocks,
-            overlap: cells.overlap,
+            overlap: cells.overlap(),
         })
     }
 
@@ -82,8 +81,12 @@ impl FrameSharing {
 
     /// The steps of a piece whose structure encoders run here, counted from the start of its frame.
     pub(super) fn own_steps(&self, placements: &Placements, piece: &Piece) -> Range<usize> {
-        let within = piece.within();
-        let share = placements.structure.share(self.rank(), self.vertices(), within.clone());
+        self.steps_of(placements, self.rank(), piece.within())
+    }
+
+    /// The same of any rank.
+    fn steps_of(&self, placements: &Placements, rank: u32, within: Range<usize>) -> Range<usize> {
+        let share = placements.structure.share(rank, self.vertices(), within.clone());
         debug_assert!(share.steps.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         let first = share.steps.first().copied().unwrap_or(within.start);
         first..first + share.steps.len()
@@ -123,37 +126,53 @@ impl FrameSharing {
         })
     }
 
-    /// The same for one of some parts of the steps of each rank, with those steps of all ranks, counted
-    /// from the start of the piece.
-    pub(super) fn to_time_of_part(
+    /// The pieces of the vertices of each rank's time encoders, whose states are so wide.
+    pub fn pieces(&self, vertices: usize, width: usize) -> Vec<Range<usize>> {
+        sequence_pieces(vertices, width, self.overlap.map_or(1, |overlap| overlap.pieces))
+    }
+
+    /// From the snapshots of each rank, in `parts` parts, to the vertices of each rank, in `pieces` pieces, for each
+    /// pair of a part and a piece: by part, then by piece. Ranks have whole snapshots.
+    pub(super) fn to_time_in_parts(
         &self,
         placements: &Placements,
         piece: &Piece,
-        part: usize,
         parts: usize,
-    ) -> (Vec<usize>, Exchange) {
-        let Placements { structure, time } = placements;
-        let (within, vertices, size) = (piece.within(), self.vertices(), self.size());
-        let mut steps = Vec::new();
-        for rank in 0..size {
-            let own = structure.share(rank, vertices, within.clone()).steps;
-            steps.extend_from_slice(&own[part_of(own.len(), parts, part)]);
-        }
-        steps.sort_unstable();
-        let owner_of = |step: usize| structure.rank(0, step) as usize;
-        let by_step: Vec<usize> = steps.iter().map(|&step| owner_of(step)).collect();
-        let by_vertex: Vec<usize> =
-            (0..vertices).map(|vertex| time.rank(vertex, within.start) as usize).collect();
-        let all = by_vertex.len();
-        let plan = ExchangePlan::between(
-            self.ranks.rank(),
-            self.ranks.size(),
-            steps.len() * all,
-            |row| by_step[row / all],
-            |row| by_vertex[row % all],
-        );
-        let exchange = Exchange::new(&self.ranks, plan.expect("owners are ranks"));
-        (steps.into_iter().map(|step| step - within.start).collect(), exchange)
+        pieces: &dyn Fn(usize) -> Vec<Range<usize>>,
+    ) -> Vec<Vec<Exchange>> {
+        let (within, vertices, own) = (piece.within(), self.vertices(), self.ranks.rank());
+        let share = |rank: u32| {
+            let steps = self.steps_of(placements, rank, within.clone());
+            let time = placements.time.share(rank, vertices, within.clone()).vertices;
+            let of_rank = time.start as usize;
+            let cut = pieces(time.len()).into_iter();
+            let cut = cut.map(move |one| of_rank + one.start..of_rank + one.end);
+            (steps, cut.collect::<Vec<_>>())
+        };
+        let shares: Vec<(Range<usize>, Vec<Range<usize>>)> = (0..self.size()).map(share).collect();
+        let part_of_rank = |rank: usize, part: usize| {
+            let steps = &shares[rank].0;
+            let own = part_of(steps.len(), parts, part);
+            steps.start - within.start + own.start..steps.start - within.start + own.end
+        };
+        let all = vertices as usize;
+        let exchange = |part: usize, number: usize| {
+            let sent = part_of_rank(own, part).len();
+            let sends = shares.iter().map(|(_, pieces)| {
+                let to = &pieces[number];
+                RowList::strided(to.start, to.len(), all, sent)
+            });
+            let mine = shares[own].1[number].len();
+            let receives = (0..shares.len()).map(|rank| {
+                let steps = part_of_rank(rank, part);
+                RowList::strided(steps.start * mine, mine, mine, steps.len())
+            });
+            let rows = [sent * all, within.len() * mine];
+            self.exchange_of(rows, sends.collect(), receives.collect())
+        };
+        let count = shares[own].1.len();
+        let of_part = |part| (0..count).map(|number| exchange(part, number)).collect();
+        (0..parts).map(of_part).collect()
     }
 
     /// Which snapshots of a piece are answered for here, and the exchange that brings all of their

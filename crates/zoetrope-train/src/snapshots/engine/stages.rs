@@ -23,6 +23,7 @@ impl StageListener for Recorder {
         let role = match stage.kind {
             StageKind::Structure => StageRole::Structure,
             StageKind::InParts => StageRole::InParts,
+            StageKind::InPieces => StageRole::InPieces,
             StageKind::Time => StageRole::Time,
             StageKind::Gather => StageRole::Halo,
             StageKind::ToTime => StageRole::ToTime,

@@ -37,6 +37,7 @@ impl Session {
         let facts = FrameFacts {
             stages: &found,
             asks: &asked,
+            pieces: zoetrope_tensor::sequence_pieces,
             draws: self.task.draws(),
             statistics: &statistics,
             graph: &self.material.sequence,
@@ -100,6 +101,7 @@ pub fn foretell(
         });
         let facts = FrameFacts {
             stages: &found,
+            pieces: zoetrope_tensor::sequence_pieces,
             asks: &asked,
             draws: task.draws(),
             statistics: &statistics,
