@@ -266,7 +266,7 @@ fn contradictions_are_refused_with_advice() {
     refused(&["model.name=dysat", "model.hidden=30"], "multiple of the heads");
     refused(&["model.name=evolvegcn-o", "model.hidden=30"], "its weights are square");
     refused(&["model.name=evolvegcn-h", "model.hidden=30"], "its weights are square");
-    let wide = ["data.features=learned", "data.learned_width=7", "model.name=evolvegcn-o"];
+    let wide = ["data.features=learned", "data.learned_width=31", "model.name=evolvegcn-o"];
     refused(&[&wide[..], &["model.hidden=30"]].concat(), "its weights are square");
     refused(&["task.name=node-regression", "model.decoder=dot"], "does not answer");
     refused(&["task.name=node-regression", "task.metric=mrr"], "use one of mse");

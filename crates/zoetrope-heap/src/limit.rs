@@ -33,7 +33,7 @@ static TAKEN: AtomicI64 = AtomicI64::new(0);
 /// A limit below what the program itself takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the program itself takes {}, but the limit on memory is {}; choose a larger one",
+    "the program itself takes {}, but the limit on memory is {}; choose a larger --memory-limit",
     Bytes(*.least),
     Bytes(*.limit)
 )]

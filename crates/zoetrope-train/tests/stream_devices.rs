@@ -8,6 +8,7 @@ use gpu::has_gpu;
 use stream_run::{MODELS, StreamRun, crowded, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
+use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore};
 use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
@@ -205,6 +206,48 @@ fn where_neighbours_are_sampled_does_not_change_a_bit() {
         let (on_gpu, host) = (after("resident"), after("stream"));
         assert_eq!((on_gpu.0.as_str(), host.0.as_str()), (Some("resident"), Some("stream")));
         assert_eq!(on_gpu.1, host.1, "{model}");
+    }
+}
+
+/// 3 MB of features beside a limit of 2.8 MiB.
+#[test]
+fn features_of_events_that_a_gpu_has_no_room_for_are_sent_by_batch() {
+    if !has_gpu() {
+        return;
+    }
+    let (count, width) = (3000, 256);
+    let wide = || {
+        let plain = events(count);
+        let random = Random::new(5, 5);
+        let features: Vec<f32> =
+            (0..count * width).map(|at| random.normal(at as u64) as f32).collect();
+        let columns = EventColumns {
+            features: Some(Column::from(features)),
+            feature_width: width,
+            ..EventColumns::default()
+        };
+        plain.with_columns(columns).unwrap()
+    };
+    for model in ["model.name=tgn model.neighbours=4", "model.name=tgat model.neighbours=4"] {
+        let after = |limit: &str| {
+            let settings = [model, "train.device=cuda", limit];
+            let mut session = run(wide(), &settings[..if limit.is_empty() { 2 } else { 3 }]);
+            let gpu = session.session.device().gpu().unwrap().clone();
+            session.train_batches(2);
+            let before = gpu.copied_bytes()[0];
+            session.train_batches(4);
+            let sent = gpu.copied_bytes()[0] - before;
+            let place = session.session.layout()["gpu"]["features"].clone();
+            assert_eq!(gpu.fault(), None, "{model} {limit}");
+            (place, sent, gpu.memory_use(), state_hash(&session.session.save()))
+        };
+        let (here, few, ..) = after("");
+        let (host, more, used, hash) = after("plan.memory_limit=2800KiB");
+        assert_eq!((here.as_str(), host.as_str()), (Some("resident"), Some("stream")), "{model}");
+        assert_eq!(hash, after("").3, "{model}");
+        // A row for each of 17 events at least.
+        assert!(more > few + 4 * 17 * width as u64 * 4, "{model}: {few} {more}");
+        assert!(used.limit < count * width * 4 && used.peak <= used.limit, "{model}: {used:?}");
     }
 }
 

@@ -45,7 +45,15 @@ impl Bases {
 /// Trains a kind of run without and with each other value of a key.
 pub(crate) fn trial(bases: &Bases, kind: &Kind, key: &Key) -> Found {
     // What makes the key visible need not suit the kind; then it has to be refused without.
-    let with: &[&str] = if bases.of(kind, key.with).is_ok() { key.with } else { &[] };
+    let suits = bases.of(kind, key.with).is_ok();
+    // Nor need a run be possible without the key, as on a file with bad rows.
+    let mends = |value: &&str| {
+        run(kind, &[key.with, &[&*format!("{}={value}", key.name)]].concat()).is_ok()
+    };
+    if !suits && key.values.iter().any(mends) {
+        return Found::Acts(vec!["the run is possible".to_owned()]);
+    }
+    let with: &[&str] = if suits { key.with } else { &[] };
     let base = match bases.of(kind, with) {
         Ok(base) => base,
         Err(refusal) => panic!("{} is no kind of run: {refusal}", kind.name),

@@ -130,9 +130,11 @@ fn has_square_weights(config: &Config) -> bool {
         && config.model.variant == Variant::Pygt
 }
 
-/// Whether the hidden width bounds that of features which are learned.
+/// Whether the hidden width bounds that of features which are learned. The configuration that a run leaves says
+/// both, with a width that is not above the bound.
 fn widens_learned_features(config: &Config) -> bool {
-    config.data.features == FeatureRule::Learned && !config.is_asked("data.learned_width")
+    let bounds = config.data.learned_width.is_none_or(|width| width <= config.model.hidden);
+    config.data.features == FeatureRule::Learned && bounds
 }
 
 /// Keys that only some event models read, depending on the parts they are made of.

@@ -83,8 +83,8 @@ fn ways(layout: &FrameLayout, wishes: &Wishes) -> Result<Vec<(Strategy, Reason)>
     let mut all = Strategy::all(ranks);
     all.extend(named.filter(|named| !Strategy::all(ranks).contains(named)));
     // Differences cannot be sent of parts of snapshots: whoever asks for both is told, others do not see such ways.
-    // The same of rows that are gathered, beside which nothing is computed.
-    let whole = wishes.coding == Coding::Differences || wishes.overlap;
+    // The same of rows that are gathered, beside which nothing is computed, if no way was asked for.
+    let whole = wishes.coding == Coding::Differences || wishes.overlap && named.is_none();
     all.retain(|strategy| !whole || strategy.grid(ranks).members == 1 || named == Some(*strategy));
     let ways = all.into_iter().map(|strategy| (strategy, reason(strategy)));
     Ok(ways.filter(|&(_, reason)| wishes.compare || reason != Reason::Shown).collect())

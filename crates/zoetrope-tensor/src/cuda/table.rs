@@ -1,12 +1,13 @@
 //! Rows put together from parts of other rows on the device: the twin of
-//! [`cpu::table`](crate::cpu::table), one launch whatever the number of parts.
+//! [`cpu::table`](crate::cpu::table), one launch whatever the number of parts. Of a part that is on the host, the
+//! rows that are picked are sent.
 
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::kernel::{ByValue, Kernel, grid_for};
-use super::{Gpu, ViewMut};
+use super::{Gpu, Scratch, ViewMut};
 use crate::table::{MOST_PARTS, PickedColumns, Values};
 
 static PUT: Kernel = Kernel::new("table", "table_put");
@@ -31,6 +32,43 @@ struct Piece {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Pieces([Piece; MOST_PARTS]);
 
+/// A part on the device, with its lists.
+struct Placed {
+    /// The address of the first value of row 0.
+    first: u64,
+    width: usize,
+    stride: usize,
+    rows: Arc<Scratch<u32>>,
+    terms: Option<Arc<Scratch<u32>>>,
+    /// Rows that were sent, which have to stay until the kernel is launched.
+    _sent: Option<Scratch>,
+}
+
+impl Placed {
+    fn new(gpu: &Gpu, part: &PickedColumns<'_>) -> Self {
+        let source = part.source;
+        let (width, terms) = (source.width, part.terms.map(|terms| gpu.resident(terms)));
+        match source.values {
+            Values::Device(values) => {
+                let first = values.ptr() + (source.start * size_of::<f32>()) as u64;
+                let (stride, rows) = (source.stride, gpu.resident(part.rows));
+                Self { first, width, stride, rows, terms, _sent: None }
+            }
+            Values::Host(values) => {
+                let mut picked = Vec::with_capacity(part.rows.len() * width);
+                for &row in part.rows.iter() {
+                    let start = row as usize * source.stride + source.start;
+                    picked.extend_from_slice(&values[start..start + width]);
+                }
+                let sent = gpu.uploaded(&picked);
+                let each: Vec<u32> = (0..part.rows.len() as u32).collect();
+                let (first, rows) = (sent.view().ptr(), Arc::new(gpu.uploaded(&each)));
+                Self { first, width, stride: width, rows, terms, _sent: Some(sent) }
+            }
+        }
+    }
+}
+
 /// Writes `count` rows side by side into rows of a matrix: those that `to` names, or one after
 /// another.
 pub(crate) fn put(
@@ -44,30 +82,25 @@ pub(crate) fn put(
     if count == 0 || width == 0 {
         return;
     }
-    let part = |at: usize| parts.get(at).filter(|part| part.source.width > 0);
-    let lists = [0, 1, 2].map(|at| part(at).map(|part| gpu.resident(part.rows)));
-    let terms = [0, 1, 2].map(|at| part(at)?.terms.map(|terms| gpu.resident(terms)));
-    let first = |part: &PickedColumns<'_>| {
-        let Values::Device(values) = part.source.values else { panic!("this part is on the host") };
-        values.ptr() + (part.source.start * size_of::<f32>()) as u64
+    let placed: [Option<Placed>; MOST_PARTS] = std::array::from_fn(|at| {
+        let part = parts.get(at).filter(|part| part.source.width > 0)?;
+        Some(Placed::new(gpu, part))
+    });
+    let fours = |part: &Placed| {
+        part.width.is_multiple_of(4)
+            && part.stride.is_multiple_of(4)
+            && part.first.is_multiple_of(16)
     };
-    let fours = |part: &PickedColumns<'_>| {
-        let source = part.source;
-        source.width.is_multiple_of(4)
-            && source.stride.is_multiple_of(4)
-            && first(part).is_multiple_of(16)
-    };
-    let wide =
-        target.ptr().is_multiple_of(16) && (0..MOST_PARTS).all(|at| part(at).is_none_or(fours));
+    let wide = target.ptr().is_multiple_of(16) && placed.iter().flatten().all(fours);
     let unit = if wide { 4 } else { 1 };
     let (mut pieces, mut end) = ([Piece::default(); MOST_PARTS], 0);
-    for (at, piece) in pieces.iter_mut().enumerate() {
-        if let (Some(part), Some(rows)) = (part(at), &lists[at]) {
-            end += part.source.width / unit;
-            piece.values = first(part);
-            piece.rows = rows.view().ptr();
-            piece.terms = terms[at].as_ref().map_or(0, |terms| terms.view().ptr());
-            piece.stride = (part.source.stride / unit) as u32;
+    for (piece, part) in pieces.iter_mut().zip(&placed) {
+        if let Some(part) = part {
+            end += part.width / unit;
+            piece.values = part.first;
+            piece.rows = part.rows.view().ptr();
+            piece.terms = part.terms.as_ref().map_or(0, |terms| terms.view().ptr());
+            piece.stride = (part.stride / unit) as u32;
         }
         piece.end = end as u32;
     }

@@ -405,7 +405,7 @@ mod tests {
             let material = SnapshotInput::open(&config, &zoetrope_data::Quiet).unwrap();
             small_size(&config, TaskName::NodeRegression, &material, 1, 4).unwrap().0
         };
-        for model in ["tgcn", "gc-lstm", "cd-gcn", "evolvegcn-o"] {
+        for model in ["tgcn", "gc-lstm", "cd-gcn", "evolvegcn-o model.variant=paper"] {
             assert_eq!(size(&format!("model.name={model} model.hidden=256")), 100, "{model}");
         }
         // A summary needs as many vertices as it has rows.
