@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use zoetrope_tensor::cuda::Stored;
-use zoetrope_tensor::{Gpu, Kept, Matrix, Tape, TensorError, Var};
+use zoetrope_tensor::{Gpu, Kept, Matrix, Shape, Tape, TensorError, Var};
 
 /// The most matrices that a model may carry.
 pub const MAX_CARRIED: usize = 16;
@@ -142,6 +142,12 @@ impl Carried {
         self.matrices.iter().flatten().map(|kept| kept.shape().len()).sum()
     }
 
+    /// The shapes of all matrices.
+    pub fn shapes(&self) -> StateShapes {
+        let shape = |kept: &Option<Kept>| kept.as_ref().map(Kept::shape);
+        StateShapes { matrices: self.matrices.each_ref().map(shape), before: self.before }
+    }
+
     /// Forgets everything: the next frame starts a sequence.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -159,6 +165,13 @@ impl Carried {
     }
 }
 
+/// The shapes of carried matrices, which a recording of what writes them does not bring along.
+#[derive(Debug, Clone)]
+pub struct StateShapes {
+    matrices: [Option<Shape>; MAX_CARRIED],
+    before: usize,
+}
+
 /// Carried matrices of a GPU that wait on the host, copied there and back beside computing.
 #[derive(Debug, Default)]
 pub struct StoredState {
@@ -167,16 +180,17 @@ pub struct StoredState {
 }
 
 impl StoredState {
-    /// Begins to copy matrices to the host. They may not be changed before [`settle`](Self::settle).
+    /// Begins to copy matrices of these shapes to the host. They may not be changed before [`settle`](Self::settle).
     ///
     /// # Panics
-    /// If one of them is not on the GPU.
-    pub fn store(&mut self, gpu: &Gpu, carried: &Carried) {
-        self.before = carried.before;
-        for (kept, place) in carried.matrices.iter().zip(&mut self.matrices) {
-            match kept {
-                None => *place = None,
-                Some(kept) => Stored::store(gpu, kept, place),
+    /// If one of them is not on the GPU, or never was so large.
+    pub fn store(&mut self, gpu: &Gpu, carried: &Carried, shapes: &StateShapes) {
+        self.before = shapes.before;
+        let matrices = carried.matrices.iter().zip(&shapes.matrices);
+        for ((kept, shape), place) in matrices.zip(&mut self.matrices) {
+            match (kept, shape) {
+                (Some(kept), Some(shape)) => Stored::store(gpu, kept, *shape, place),
+                _ => *place = None,
             }
         }
     }

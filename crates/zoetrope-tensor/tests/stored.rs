@@ -18,7 +18,8 @@ fn matrices_that_take_turns_on_a_gpu_come_back_from_the_host_as_they_were_stored
         let values: Vec<f32> = (0..rows * 3).map(|at| (100 * number + at) as f32).collect();
         let var = tape.copied(rows, 3, &values).unwrap();
         tape.keep(var, &mut here);
-        Stored::store(&gpu, here.as_ref().unwrap(), place);
+        let here = here.as_ref().unwrap();
+        Stored::store(&gpu, here, here.shape(), place);
         place.as_ref().unwrap().settle();
         wanted.push(Matrix::from_slice(rows, 3, &values).unwrap());
     }

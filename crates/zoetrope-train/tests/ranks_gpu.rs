@@ -285,12 +285,16 @@ fn states_between_blocks_that_wait_on_the_host_give_the_bits_of_those_that_stay(
             assert!(there.sent_bytes > here.sent_bytes, "{what}: {here:?} {there:?}");
         }
     }
-    // Four epochs: computed, recorded, launched twice.
-    let waiting = "train.stride=10 plan.strategy=snapshot plan.blocks=5 plan.block_states=stream";
-    let (losses, launches) = recorded_by_ranks(2, &[MODELS[0], waiting]);
-    let (computed, all) = recorded_by_ranks(2, &[MODELS[0], waiting, "plan.record=false"]);
-    assert_eq!(losses, computed);
-    assert!(2 * launches < all, "{launches} of {all} launches");
+    // Four epochs: computed, recorded, launched twice. The states of TM-GCN grow over the first blocks.
+    for (model, blocks) in [(MODELS[0], 5), ("model.name=tm-gcn model.layers=2", 10)] {
+        let waiting = format!(
+            "train.stride=10 plan.strategy=snapshot plan.blocks={blocks} plan.block_states=stream"
+        );
+        let (losses, launches) = recorded_by_ranks(2, &[model, &waiting]);
+        let (computed, all) = recorded_by_ranks(2, &[model, &waiting, "plan.record=false"]);
+        assert_eq!(losses, computed, "{model}");
+        assert!(2 * launches < all, "{model}: {launches} of {all} launches");
+    }
 }
 
 /// One frame of sixteen snapshots with states as large as what computes them.

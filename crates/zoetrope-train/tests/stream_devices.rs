@@ -209,13 +209,13 @@ fn where_neighbours_are_sampled_does_not_change_a_bit() {
     }
 }
 
-/// 3 MB of features beside a limit of 2.8 MiB.
+/// 6 MB of features beside a limit of 5 MiB.
 #[test]
 fn features_of_events_that_a_gpu_has_no_room_for_are_sent_by_batch() {
     if !has_gpu() {
         return;
     }
-    let (count, width) = (3000, 256);
+    let (count, width) = (6000, 256);
     let wide = || {
         let plain = events(count);
         let random = Random::new(5, 5);
@@ -242,7 +242,7 @@ fn features_of_events_that_a_gpu_has_no_room_for_are_sent_by_batch() {
             (place, sent, gpu.memory_use(), state_hash(&session.session.save()))
         };
         let (here, few, ..) = after("");
-        let (host, more, used, hash) = after("plan.memory_limit=2800KiB");
+        let (host, more, used, hash) = after("plan.memory_limit=5MiB");
         assert_eq!((here.as_str(), host.as_str()), (Some("resident"), Some("stream")), "{model}");
         assert_eq!(hash, after("").3, "{model}");
         // A row for each of 17 events at least.

@@ -29,13 +29,14 @@ impl Stored {
         self.shape.len() * size_of::<f32>()
     }
 
-    /// Begins to copy a matrix to the host, as it is after everything that was launched so far. Memory that is there
-    /// is used again. Nothing may change the matrix before [`settle`](Self::settle).
+    /// Begins to copy a matrix of a shape to the host, as it is after everything that was launched so far: it may have
+    /// another shape by now, if what wrote it was recorded. Memory that is there is used again. Nothing may change the
+    /// matrix before [`settle`](Self::settle).
     ///
     /// # Panics
-    /// If it is not on the GPU.
-    pub fn store(gpu: &Gpu, matrix: &Kept, place: &mut Option<Self>) {
-        let shape = matrix.shape();
+    /// If it is not on the GPU, or never was so large.
+    pub fn store(gpu: &Gpu, matrix: &Kept, shape: Shape, place: &mut Option<Self>) {
+        assert!(matrix.values().room() >= shape.len(), "a matrix that was as large");
         let bytes = shape.len() * size_of::<f32>();
         if place.as_ref().is_none_or(|stored| stored.pinned.bytes() < bytes) {
             let pinned = PinnedBlock::new(gpu, bytes);

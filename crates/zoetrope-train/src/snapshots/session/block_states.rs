@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use zoetrope_nn::state::{Carried, StoredState};
+use zoetrope_nn::state::{Carried, StateShapes, StoredState};
 use zoetrope_plan::FramePlan;
 use zoetrope_tensor::Gpu;
 
@@ -59,9 +59,9 @@ impl BlockStates {
         self.leaves(block) || self.leaves(block - 1)
     }
 
-    /// Begins to copy the state before a block to the host, if it leaves; the one that was copied before it may be
-    /// overwritten from here on. Returns its bytes.
-    pub(super) fn store(&mut self, gpu: &Gpu, block: usize) -> Option<u64> {
+    /// Begins to copy the state before a block, which has these shapes, to the host, if it leaves; the one that was
+    /// copied before it may be overwritten from here on. Returns its bytes.
+    pub(super) fn store(&mut self, gpu: &Gpu, block: usize, shapes: &StateShapes) -> Option<u64> {
         if self.leaves(block - 1) {
             self.on_host[block - 1].settle();
         }
@@ -69,7 +69,7 @@ impl BlockStates {
             return None;
         }
         let place = self.place(block);
-        self.on_host[block].store(gpu, &self.here[place]);
+        self.on_host[block].store(gpu, &self.here[place], shapes);
         Some(self.on_host[block].bytes() as u64)
     }
 

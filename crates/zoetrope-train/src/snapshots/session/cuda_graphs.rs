@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use zoetrope_nn::state::StateShapes;
 use zoetrope_plan::Frame;
 use zoetrope_tensor::cuda::Graph;
 
@@ -30,8 +31,9 @@ pub(super) struct Recording {
 pub(super) enum Between {
     /// Waits on the GPU for what was sent for a piece, and sends what comes next.
     Send(Piece, Option<Piece>),
-    /// Copies the state before a block to the host.
-    Store(usize),
+    /// Copies the state before a block to the host. Its shapes are said, because launching a recording writes the
+    /// state and not its shapes: those of TM-GCN grow over the first blocks.
+    Store(usize, StateShapes),
     /// Waits on the GPU for the state before a block, and begins to fetch the one before it.
     Fetch(usize),
     /// Ranks that share cells end a frame.

@@ -58,10 +58,11 @@ impl Session {
                 Some(gpu) => self.send_piece(&gpu, piece, next.as_ref()),
                 None => Ok(()),
             },
-            Between::Store(block) => {
+            Between::Store(block, shapes) => {
                 let began = Instant::now();
                 let gpu = self.tape.device().gpu();
-                if let Some(bytes) = gpu.and_then(|gpu| self.block_states.store(gpu, *block)) {
+                let stored = gpu.and_then(|gpu| self.block_states.store(gpu, *block, shapes));
+                if let Some(bytes) = stored {
                     self.tasks.task(TaskKind::Store, began, Some(bytes));
                 }
                 Ok(())
