@@ -113,7 +113,7 @@ fn program(root: &Path, folder: &Path) -> Option<PathBuf> {
     let said = String::from_utf8_lossy(&built.stdout);
     let of_line = |line| Some(serde_json::from_str::<Value>(line).ok()?["executable"].clone());
     let executables = said.lines().filter_map(of_line);
-    let built = executables.filter_map(|value| value.as_str().map(PathBuf::from)).last()?;
+    let built = executables.filter_map(|value| value.as_str().map(PathBuf::from)).next_back()?;
     std::fs::create_dir_all(folder).ok()?;
     let copy = folder.join(format!("program-{}", std::process::id()));
     std::fs::copy(built, &copy).ok()?;

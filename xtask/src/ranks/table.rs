@@ -5,6 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+/// A model and a strategy.
+type Row = (String, String);
+
+/// An engine and a number of ranks.
+type Column = (String, u64);
+
 /// What a cell of the table sums up.
 #[derive(Debug, Default)]
 struct Summary {
@@ -48,10 +54,10 @@ const ENGINES: [(&str, &str); 3] =
 pub(super) fn page(cells: &[Value], commit: &str) -> String {
     let text = |cell: &Value, name: &str| cell["cell"][name].as_str().unwrap_or("?").to_owned();
     let ranks = |cell: &Value| cell["cell"]["ranks"].as_u64().unwrap_or(0);
-    let mut order: Vec<(String, String)> = Vec::new();
-    let mut summed: BTreeMap<((String, String), (String, u64)), Summary> = BTreeMap::new();
+    let mut order: Vec<Row> = Vec::new();
+    let mut summed: BTreeMap<(Row, Column), Summary> = BTreeMap::new();
     let mut by_engine: BTreeMap<String, Summary> = BTreeMap::new();
-    let mut refused: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    let mut refused: BTreeMap<Row, BTreeSet<String>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for cell in cells {
         let row = (text(cell, "model"), text(cell, "strategy"));

@@ -54,11 +54,12 @@ impl BesideComputing {
         piece: &Piece,
         width: usize,
     ) -> Self {
+        let one = |piece: Range<usize>| std::iter::once(piece).collect();
         let mut grids: Vec<Grid> = Vec::new();
         for parts in [overlap.parts, 1] {
             for cut in [true, false] {
                 let pieces = |vertices: usize| {
-                    if cut { sharing.pieces(vertices, width) } else { vec![0..vertices] }
+                    if cut { sharing.pieces(vertices, width) } else { one(0..vertices) }
                 };
                 let made = sharing.to_time_in_parts(placements, piece, parts, &pieces);
                 let made = Grid::new(sharing, made);

@@ -162,7 +162,7 @@ impl Session {
             let (state, _) = self.run_block(piece, state, None)?;
             state.detach(&self.tape, self.block_states.before_mut(number + 1));
             if self.block_states.stores(number + 1) {
-                let shapes = self.block_states.before(number + 1).shapes();
+                let shapes = Box::new(self.block_states.before(number + 1).shapes());
                 self.apart(Between::Store(number + 1, shapes))?;
             }
         }

@@ -33,7 +33,7 @@ pub(super) enum Between {
     Send(Piece, Option<Piece>),
     /// Copies the state before a block to the host. Its shapes are said, because launching a recording writes the
     /// state and not its shapes: those of TM-GCN grow over the first blocks.
-    Store(usize, StateShapes),
+    Store(usize, Box<StateShapes>),
     /// Waits on the GPU for the state before a block, and begins to fetch the one before it.
     Fetch(usize),
     /// Ranks that share cells end a frame.
