@@ -27,8 +27,8 @@ import cards
 from machine import short
 
 MODELS = ["tm-gcn", "cd-gcn"]
-LIMIT_MIB = 320
-DATA = "synthetic:power-law?vertices=50k&steps=40&edges=300k&features=96&change=0.05&targets=random"
+LIMIT_MIB = 640
+DATA = "synthetic:power-law?vertices=25k&steps=96&edges=150k&features=128&change=0.05&targets=random"
 # Libraries take 32 MiB of it.
 TINY_LIMIT_MIB = 48
 TINY = "synthetic:power-law?vertices=2k&steps=24&edges=30k&features=512&change=0.05&targets=random"
