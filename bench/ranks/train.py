@@ -20,8 +20,8 @@ MODELS = {
 }
 
 
-def graph(accounts, days, payments):
-    """Flags of a timeline of daily snapshots, all of them one frame, links of which θ = 0.1 are predicted.
+def graph(accounts, days, payments, frame="all"):
+    """Flags of a timeline of daily snapshots, all of them one frame if nothing else is said, links of which θ = 0.1 are predicted.
 
     Generated once: making it takes as much of the processor as many epochs, and would hide what these take.
     """
@@ -32,7 +32,7 @@ def graph(accounts, days, payments):
         subprocess.run([PROGRAM, "data", "generate", source, "--out", str(file), "--quiet"], check=True)
     return [
         "--data", str(file), "--set", "data.window=1d",
-        "--set", "data.split=none", "--task", "link-prediction", "--set", "task.theta=0.1", "--frame", "all",
+        "--set", "data.split=none", "--task", "link-prediction", "--set", "task.theta=0.1", "--frame", str(frame),
         "--set", "train.checkpoint_every=1000000",
     ]
 
