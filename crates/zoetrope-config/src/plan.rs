@@ -166,7 +166,7 @@ names! {
 }
 
 names! {
-    /// Where a GPU keeps what it reads again.
+    /// Whether what a GPU reads several times stays on it.
     Residency {
         /// On the GPU if it fits.
         Auto = "auto",

@@ -15,7 +15,7 @@ use super::plan::{
 };
 use super::{Config, EqualTimesRule, Precision};
 
-/// Where a GPU keeps something, if that is decided.
+/// The residency that was asked for; None if the planner decides.
 fn planned_residency(asked: Residency) -> Option<PlannedResidency> {
     match asked {
         Residency::Auto => None,

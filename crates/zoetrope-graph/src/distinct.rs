@@ -9,8 +9,8 @@ use crate::random::Draws;
 
 const BITS: usize = u64::BITS as usize;
 
-/// More numbers are marked in bits: stamps of so many are 256 KiB. In bits of few numbers a draw would wait
-/// for the one before it that wrote the same word.
+/// Up to so many numbers have a stamp of four bytes each, 256 KiB at most; more are marked in bits, which take less
+/// memory. With few numbers, bits are slower: many draws in a row change the same word and wait for each other.
 const STAMPED_MAX: usize = 1 << 16;
 
 /// Fewer draws are made one by one: side by side some would be made for nothing.

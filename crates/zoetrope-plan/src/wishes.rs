@@ -80,7 +80,7 @@ pub struct Wishes {
     pub prefetch: bool,
     /// How dense products on a GPU round.
     pub precision: Precision,
-    /// Where a GPU keeps what it reads again and again, if decided.
+    /// Whether what a GPU reads several times stays on it, if decided.
     pub residency: Option<Residency>,
     /// Where states before recomputed blocks wait, if decided.
     pub block_states: Option<Residency>,

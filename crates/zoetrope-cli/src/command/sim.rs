@@ -89,7 +89,7 @@ pub(crate) struct WholeRun {
 }
 
 impl Simulated {
-    /// Bytes that a rank holds where it computes.
+    /// Bytes that a rank holds: on its GPU if it has one, otherwise in the memory of the host.
     pub(crate) fn rank_bytes(&self) -> u64 {
         match self.run.plan.gpu {
             Some(gpu) => gpu.memory.total(),

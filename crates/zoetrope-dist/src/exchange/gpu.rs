@@ -50,7 +50,7 @@ impl Exchange {
         (rows(self.plan.sends()), rows(self.plan.receives()))
     }
 
-    /// Adds rows to zeros where they belong.
+    /// Adds each row of `incoming` to the row of `y` that the exchange names; `y` holds zeros before.
     fn add_among(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
         let lists = self.all_gpu_lists().among.get_or_init(|| {
             let (sends, receives) = self.one_by_one();

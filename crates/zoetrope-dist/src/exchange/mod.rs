@@ -362,7 +362,7 @@ impl OverlappedExchange {
         *lock(&self.received) = rows.ok();
     }
 
-    /// Takes what arrives to where it belongs; false if nothing will.
+    /// Waits for the rows of others and writes them into their rows of `y`; false if none will arrive.
     fn arrive(&self, way: Way, arrive: Arrive, y: &mut [f32]) -> bool {
         let rows = lock(&self.received).take().and_then(|rows| rows.wait().ok());
         let Some(received) = rows else { return false };
@@ -412,7 +412,8 @@ impl Custom for SendEnd {
     }
 }
 
-/// The end where rows arrive and gradients leave, the last ones first, as everything on the way back.
+/// The receiving end of some exchanges: rows arrive here in the forward pass. In the backward pass their gradients
+/// leave from here, those of the last exchange first.
 #[derive(Debug)]
 struct ReceiveEnd {
     exchanges: Vec<Arc<OverlappedExchange>>,

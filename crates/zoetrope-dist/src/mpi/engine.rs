@@ -30,8 +30,8 @@ const PIECE_BYTES_MAX: usize = 1 << 30;
 /// the messages of the earlier one are long through.
 const TAGS: u64 = 8192;
 
-/// How many overlapped calls receive at a time: those that were started first. Messages that come at the same
-/// time share the wire, so that all of them would come late, and whoever waits for the first waits for the last.
+/// How many overlapped calls receive at a time: those that were started first. Messages that
+/// are received at the same time share the network: if all were, the first one would arrive as late as the last.
 const ARRIVING_MAX: usize = 2;
 
 /// How often the engine's thread looks after overlapped messages.
