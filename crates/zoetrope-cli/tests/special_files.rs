@@ -136,7 +136,25 @@ fn a_pipe_that_nobody_writes_to_is_given_up() {
 #[test]
 fn a_stop_is_noticed_while_ranks_evaluate() {
     let folder = Folder::new();
-    // One frame to learn from, and minutes of frames to judge.
+    // There is one update, and seconds of frames to judge after it. A signal that came before that update has stopped
+    // the run before there was anything to judge: then the next one is given a little longer.
+    for tries in 0..200 {
+        let run = format!("run-{tries}");
+        let said = stopped_in_its_first_epoch(&folder, &run, Duration::from_millis(50 * tries));
+        if said.contains("stopped before the first update") {
+            assert!(!folder.path(&run).exists(), "a run without an update leaves no folder");
+            continue;
+        }
+        // The first epoch was not judged to its end, and is so when the run goes on.
+        assert!(said.contains("stopped after 0 epochs"), "{said}");
+        assert_eq!(folder.bytes(&format!("{run}/metrics.jsonl")), b"");
+        return;
+    }
+    panic!("no run came as far as its first update in ten seconds");
+}
+
+/// What a run says that is told to stop so long after its folder is there.
+fn stopped_in_its_first_epoch(folder: &Folder, run: &str, after: Duration) -> String {
     let job = [
         "train",
         "--model",
@@ -159,20 +177,18 @@ fn a_stop_is_noticed_while_ranks_evaluate() {
         "train.stride=30",
         "--quiet",
         "--out",
-        "run",
+        run,
     ];
     let mut child = command(&folder.path(""), &job).stderr(Stdio::piped()).spawn().unwrap();
-    while !folder.path("run/config.toml").exists() {
+    while !folder.path(run).join("config.toml").exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // There is one update: whenever the signal comes, the epoch is left while it is judged.
+    std::thread::sleep(after);
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    // The first epoch was not judged to its end, and is so when the run goes on.
-    assert!(said.contains("stopped after 0 epochs"), "{said}");
-    assert_eq!(folder.bytes("run/metrics.jsonl"), b"");
+    said
 }
