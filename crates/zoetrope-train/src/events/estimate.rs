@@ -4,7 +4,8 @@
 //! vertices repeat and on their neighbours, so it is measured: real batches from the end of the
 //! training part, whose vertices have the most neighbours, go forward and backward through the model,
 //! each twice as large as the one before, as long as the next one is sure to fit. What is too large to
-//! be tried is extrapolated. Nothing that is learned or remembered changes.
+//! be tried is extrapolated; so is what very many negatives or candidates take, of which fewer are drawn.
+//! Nothing that is learned or remembered changes.
 //!
 //! What follows from that the planner of batches decides. This is no second model of memory: frames are
 //! estimated from their shapes (`zoetrope_plan::planners::memory`), batches cannot be and are measured; both
@@ -14,9 +15,11 @@ use std::sync::Arc;
 
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
+use zoetrope_graph::VertexId;
 use zoetrope_heap::Gauge;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
+use zoetrope_plan::planners::batches::QUESTIONS_MAX;
 use zoetrope_plan::{BatchCost, MeasuredBatches, Memory};
 use zoetrope_tensor::Tape;
 
@@ -35,6 +38,13 @@ const FIRST_BATCH_EVENTS: usize = 32;
 /// do not count their memory.
 const PROGRAM_BYTES_MIN: u64 = 16 << 20;
 
+/// Pairs that did not happen of which an event has so many are all tried.
+const PAIRS_OF_AN_EVENT: usize = 128;
+/// The most questions of a trial if an event has more of them: as many as are judged at once.
+const TRIED_QUESTIONS_MAX: usize = QUESTIONS_MAX;
+/// The same if every question is computed for itself (`plan.deduplicate`): each takes what the others take.
+const TRIED_REPEATED_QUESTIONS_MAX: usize = 1024;
+
 /// As much for `to` events as `now` is for `from` of them, and `before` for half as many.
 fn stretched(now: BatchCost, before: BatchCost, from: usize, to: usize) -> BatchCost {
     let line = |now: u64, before: u64| {
@@ -49,9 +59,23 @@ fn stretched(now: BatchCost, before: BatchCost, from: usize, to: usize) -> Batch
 
 /// What is done with the events of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
-    Training,
-    Judging { candidates: usize },
+struct Pass {
+    training: bool,
+    /// Pairs that did not happen of each event, of one-versus-one and of one-versus-many.
+    few: usize,
+    many: usize,
+}
+
+impl Pass {
+    fn pairs(self) -> usize {
+        self.few + self.many
+    }
+
+    /// The same with so many pairs that did not happen.
+    fn with(self, pairs: usize) -> Self {
+        let few = self.few.min(pairs);
+        Self { few, many: pairs - few, ..self }
+    }
 }
 
 impl EventSession {
@@ -127,16 +151,68 @@ impl EventSession {
         let training = material.training_events();
         let batches = self.schedule.epoch(training, 0, material.clock(Part::Train));
         let longest = batches.iter().flat_map(|batch| batch.steps().map(|step| step.len()));
-        let step = longest.max().unwrap_or(1);
-        let step = self.tried(step, Pass::Training, state)?;
+        let longest = longest.max().unwrap_or(1);
+        let links = matches!(*self.target, Target::Links);
+        let asked = if links { self.config.task.negatives } else { 0 };
+        // Those of an event differ; there are no more of them than this.
+        let found = asked.min(self.different_negatives());
+        let pass = Pass { training: true, few: found, many: 0 };
+        let mut step = self.tried(longest, pass, state)?;
+        step.prepared += (longest * (asked - found) * size_of::<VertexId>()) as u64;
         let each = self.questions_of_an_event();
         let judged = (self.plan.questions / each).max(1).min(2 * self.schedule.batch).min(training);
-        let pass = Pass::Judging { candidates: each - 2 - self.config.task.negatives };
+        let many = each - 2 - self.config.task.negatives;
+        let pass = Pass { training: false, few: asked, many };
         Ok((step, self.tried(judged, pass, state)?, judged))
     }
 
-    /// What a batch of so many events takes: tried with fewer, and with as many if they are sure to fit.
+    /// The most pairs that differ from each other and did not happen at an event of the training part.
+    fn different_negatives(&self) -> usize {
+        let material = &self.material;
+        if self.training_negatives(1).strategy.draws_sources() {
+            material.training_events()
+        } else {
+            material.vertices()
+        }
+    }
+
+    /// What a batch of so many events takes: tried as a whole, or with fewer events and pairs if events have
+    /// very many pairs.
     fn tried(
+        &mut self,
+        events: usize,
+        pass: Pass,
+        state: Option<&zoetrope_nn::memory::VertexState>,
+    ) -> Result<BatchCost, TrainError> {
+        let (each, unique) = (2 + pass.pairs(), self.rules.deduplicate);
+        let most = if unique { TRIED_QUESTIONS_MAX } else { TRIED_REPEATED_QUESTIONS_MAX };
+        if events * each <= most || unique && pass.pairs() <= PAIRS_OF_AN_EVENT {
+            return self.tried_whole(events, pass, state);
+        }
+        let count = (most / each).max(2).min(events);
+        let pairs = pass.pairs().min(most / count);
+        let now = self.try_batch(count, pass.with(pairs), state)?;
+        let mut cost = now;
+        if count < events {
+            let before = self.try_batch(count / 2, pass.with(pairs), state)?;
+            cost = stretched(now, before, count, events);
+        }
+        if pairs < pass.pairs() {
+            let fewer = self.try_batch(count, pass.with(pairs / 2), state)?;
+            let more = (events * (pass.pairs() - pairs)) as f64;
+            let of_all = |now: u64, fewer: u64| {
+                let of_one =
+                    now.saturating_sub(fewer) as f64 / (count * (pairs - pairs / 2)) as f64;
+                (of_one * more) as u64
+            };
+            cost.prepared += of_all(now.prepared, fewer.prepared);
+            cost.computed += of_all(now.computed, fewer.computed);
+        }
+        Ok(cost)
+    }
+
+    /// What a batch of so many events takes: tried with fewer, and with as many if they are sure to fit.
+    fn tried_whole(
         &mut self,
         events: usize,
         pass: Pass,
@@ -170,14 +246,9 @@ impl EventSession {
         state: Option<&zoetrope_nn::memory::VertexState>,
     ) -> Result<BatchCost, TrainError> {
         let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
-        let training = pass == Pass::Training;
-        let few = if matches!(*target, Target::Links) { self.config.task.negatives } else { 0 };
+        let Pass { training, few, many } = pass;
         let options = self.training_negatives(few.max(1));
         let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
-        let many = match pass {
-            Pass::Training => 0,
-            Pass::Judging { candidates } => candidates,
-        };
         let options = self.training_negatives(many.max(1));
         let crowd = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
         let drawn = |sampler, count| match count {

@@ -4,12 +4,14 @@
 //! network tell the three numbers of a line: nothing about a model has to be written down twice.
 //!
 //! A frame may be so long that even a miniature of it does not fit into the limit on memory. Then shorter
-//! ones are run, each twice as long as the one before, and the rest is extrapolated.
+//! ones are run, each twice as long as the one before, and the rest is extrapolated. A task may ask for so many
+//! answers (`task.negatives`, classes) that they would take more than all else: then miniatures with fewer are
+//! run, which show what each answer takes.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zoetrope_config::{Config, TaskName};
+use zoetrope_config::{ClassWeights, Config, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
@@ -32,6 +34,13 @@ const MOST_VERTICES: usize = 256;
 
 /// The fewest.
 const LEAST_VERTICES: usize = 16;
+
+/// The most values that the answers of a miniature have, as far as a configuration decides how many there are:
+/// 4 MiB in each matrix over them.
+const MOST_ANSWER_VALUES: usize = 1 << 20;
+
+/// The fewest answers that one is run with, if it is not run with all: two classes.
+const LEAST_ANSWERS: usize = 2;
 
 /// What a step goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +89,80 @@ impl StepCost {
             state_bytes: self.state_bytes,
         }
     }
+
+    /// The cost of a step with `to` answers to each question, if `self` is that with `many` and `other` that with
+    /// `few` of them: each takes the same.
+    fn answering(self, many: usize, (other, few): (Self, usize), to: usize) -> Self {
+        let times = (to - many) as f64 / (many - few) as f64;
+        let along = |now: f64, before: f64| now + (now - before).max(0.0) * times;
+        let (now, before) = (self.activations, other.activations);
+        Self {
+            activations: ActivationCost {
+                fixed_bytes: along(now.fixed_bytes, before.fixed_bytes),
+                bytes_per_vertex: along(now.bytes_per_vertex, before.bytes_per_vertex),
+                bytes_per_edge: along(now.bytes_per_edge, before.bytes_per_edge),
+            },
+            state_bytes: self.state_bytes,
+        }
+    }
+}
+
+/// The answers to each question of a task, as many as a configuration asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// Edges that did not happen, for each that did.
+    Negatives(usize),
+    /// Numbers that the head gives for each row.
+    Outputs(usize),
+}
+
+impl Answers {
+    fn of(config: &Config, task: TaskName, outputs: usize) -> Self {
+        match task {
+            TaskName::LinkPrediction => Self::Negatives(config.task.negatives),
+            _ => Self::Outputs(outputs),
+        }
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::Negatives(count) | Self::Outputs(count) => count,
+        }
+    }
+
+    /// A configuration that asks for so many of them, and the outputs of its head.
+    fn only(self, count: usize, config: &Config, outputs: usize) -> (Config, usize) {
+        let (mut config, mut given) = (config.clone(), outputs);
+        match self {
+            Self::Negatives(_) => config.task.negatives = count,
+            Self::Outputs(_) => {
+                given = count;
+                config.task.classes = config.task.classes.map(|_| count);
+                if config.task.class_weights != ClassWeights::Equal {
+                    // Takes what a list of weights takes, however many classes there are.
+                    config.task.class_weights = ClassWeights::Balanced;
+                }
+            }
+        }
+        (config, given)
+    }
+
+    /// The most answers that a miniature is run with.
+    fn most(self, config: &Config, task: TaskName, size: &SmallSize, steps: usize) -> usize {
+        let (vertices, edges) = (2 * size.vertices, 3 * size.edges);
+        let questions = match task {
+            TaskName::LinkPrediction => (config.task.theta * edges as f64).ceil() as usize,
+            TaskName::EdgeClassification | TaskName::EdgeRegression => edges,
+            TaskName::NodeRegression | TaskName::NodeClassification => vertices,
+        };
+        // A pair has the embeddings of its two ends.
+        let values = match self {
+            Self::Negatives(_) => 2 * size.width,
+            Self::Outputs(_) => 1,
+        };
+        let of_one = (steps * questions).saturating_mul(values).max(1);
+        (MOST_ANSWER_VALUES / of_one).max(2 * LEAST_ANSWERS)
+    }
 }
 
 /// What one run of a miniature took.
@@ -102,7 +185,7 @@ pub fn step_cost(
 ) -> Result<StepCost, TrainError> {
     // Ranks of one process estimate one after the other: together they would take what none of them does.
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
-    let cost = |steps| measured(config, task, material, outputs, steps, extent);
+    let cost = |steps| answered(config, task, material, outputs, steps, extent);
     if zoetrope_heap::limit().is_none() || steps <= FIRST_STEPS {
         return Ok(cost(steps)?.0);
     }
@@ -130,7 +213,34 @@ pub fn step_cost(
 }
 
 /// The cost of a step as miniatures of as many snapshots show it, and the bytes that the largest of them
-/// took.
+/// took. They ask for as many answers as a run does, or for fewer if these are too many.
+fn answered(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+) -> Result<(StepCost, u64), TrainError> {
+    let answers = Answers::of(config, task, outputs);
+    let size = SmallSize::new(config, task, material, outputs, steps)?;
+    let (all, most) = (answers.count(), answers.most(config, task, &size, steps));
+    if all <= most {
+        return measured(config, task, material, outputs, steps, extent);
+    }
+    let with = |count: usize| {
+        let (config, outputs) = answers.only(count, config, outputs);
+        measured(&config, task, material, outputs, steps, extent)
+    };
+    // Far fewer: blocks of a tape are up to an eighth larger than what they hold, and the difference of two that
+    // are nearly as large would show little else.
+    let few = (most / 8).max(LEAST_ANSWERS);
+    let ((fewer, _), (cost, took)) = (with(few)?, with(most)?);
+    Ok((cost.answering(most, (fewer, few), all), took))
+}
+
+/// The cost of a step as miniatures of as many snapshots and answers show it, and the bytes that the largest
+/// of them took.
 fn measured(
     config: &Config,
     task: TaskName,
@@ -139,7 +249,7 @@ fn measured(
     steps: usize,
     extent: Extent,
 ) -> Result<(StepCost, u64), TrainError> {
-    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
+    let SmallSize { vertices, edges, .. } = SmallSize::new(config, task, material, outputs, steps)?;
     let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
         let all = if extent == Extent::Block { 2 * steps } else { steps };
         let small = miniature(material, task, outputs, vertices, edges, all)?;
@@ -167,21 +277,31 @@ fn measured(
     Ok((cost, wide.tape.max(dense) as u64))
 }
 
-/// The vertices and the edges of a snapshot of a miniature.
-fn small_size(
-    config: &Config,
-    task: TaskName,
-    material: &SnapshotInput,
-    outputs: usize,
-    steps: usize,
-) -> Result<(usize, usize), TrainError> {
-    let (width, vertices) = (material.width(), material.vertices());
-    let model = Network::new(config, task, width, outputs, steps, vertices)?.model;
-    // Smaller than the real graph, so that the estimate is never itself what takes most.
-    let least = model.least_vertices().max(LEAST_VERTICES);
-    let vertices = (vertices / 4).clamp(least, MOST_VERTICES.max(least));
-    let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
-    Ok((vertices, edges))
+/// How large a miniature is.
+struct SmallSize {
+    vertices: usize,
+    /// The edges of a snapshot.
+    edges: usize,
+    /// Values of the embedding of a vertex.
+    width: usize,
+}
+
+impl SmallSize {
+    fn new(
+        config: &Config,
+        task: TaskName,
+        material: &SnapshotInput,
+        outputs: usize,
+        steps: usize,
+    ) -> Result<Self, TrainError> {
+        let (features, vertices) = (material.width(), material.vertices());
+        let model = Network::model_only(config, task, features, outputs, steps, vertices)?;
+        // Smaller than the real graph, so that the estimate is never itself what takes most.
+        let least = model.least_vertices().max(LEAST_VERTICES);
+        let vertices = (vertices / 4).clamp(least, MOST_VERTICES.max(least));
+        let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
+        Ok(Self { vertices, edges, width: model.width() })
+    }
 }
 
 /// A miniature of a data set of so many snapshots.
@@ -195,7 +315,7 @@ pub(super) fn small_graph(
     outputs: usize,
     steps: usize,
 ) -> Result<SnapshotInput, TrainError> {
-    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
+    let SmallSize { vertices, edges, .. } = SmallSize::new(config, task, material, outputs, steps)?;
     miniature(material, task, outputs, vertices, edges, steps)
 }
 
@@ -277,7 +397,7 @@ pub fn block_states(
 ) -> Result<Vec<StateSize>, TrainError> {
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let steps = blocks.last().map_or(0, |last| last.end);
-    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
+    let SmallSize { vertices, edges, .. } = SmallSize::new(config, task, material, outputs, steps)?;
     let values = |vertices: usize| -> Result<Vec<u64>, TrainError> {
         let small = miniature(material, task, outputs, vertices, edges, steps)?;
         let (width, all) = (small.width(), small.vertices());
@@ -403,7 +523,7 @@ mod tests {
             let all = data.split(' ').chain(model.split(' '));
             let config = all.fold(Config::builder(), |b, text| b.set(text)).build().unwrap();
             let material = SnapshotInput::open(&config, &zoetrope_data::Quiet).unwrap();
-            small_size(&config, TaskName::NodeRegression, &material, 1, 4).unwrap().0
+            SmallSize::new(&config, TaskName::NodeRegression, &material, 1, 4).unwrap().vertices
         };
         for model in ["tgcn", "gc-lstm", "cd-gcn", "evolvegcn-o model.variant=paper"] {
             assert_eq!(size(&format!("model.name={model} model.hidden=256")), 100, "{model}");
@@ -411,6 +531,38 @@ mod tests {
         // A summary needs as many vertices as it has rows.
         let summarised = "model.name=evolvegcn-h model.variant=paper model.hidden=256";
         assert_eq!(size(summarised), 256);
+    }
+
+    /// So many that fewer are run; a direct run of all is what it has to come to.
+    #[test]
+    fn very_many_answers_are_extrapolated_from_fewer() {
+        for (job, task, outputs) in [
+            ("task.name=link-prediction task.negatives=300", TaskName::LinkPrediction, 1),
+            (
+                "task.name=node-classification task.classes=20000",
+                TaskName::NodeClassification,
+                20_000,
+            ),
+        ] {
+            let data =
+                "data.path=synthetic:sbm?vertices=200&steps=12&communities=4 model.hidden=16";
+            let all = data.split(' ').chain(job.split(' '));
+            let config = all.fold(Config::builder(), |b, text| b.set(text)).build().unwrap();
+            let material = SnapshotInput::open(&config, &zoetrope_data::Quiet).unwrap();
+            let of = |cost: &dyn Fn() -> Result<(StepCost, u64), TrainError>| {
+                let (cost, took) = cost().unwrap();
+                let ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge } =
+                    cost.activations;
+                (fixed_bytes + 200.0 * bytes_per_vertex + 4000.0 * bytes_per_edge, took)
+            };
+            let frame = Extent::Frame;
+            let (found, took) = of(&|| answered(&config, task, &material, outputs, 4, frame));
+            let (direct, took_directly) =
+                of(&|| measured(&config, task, &material, outputs, 4, frame));
+            assert!(2 * took < took_directly, "{job}: {took} {took_directly}");
+            // Blocks of a tape are up to an eighth larger than what they hold, and small ones more so.
+            assert!((0.95..1.15).contains(&(found / direct)), "{job}: {found} {direct}");
+        }
     }
 
     fn cost(fixed_bytes: f64, bytes_per_vertex: f64) -> StepCost {

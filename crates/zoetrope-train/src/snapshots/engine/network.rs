@@ -58,7 +58,36 @@ impl Network {
         frame: usize,
         vertices: usize,
     ) -> Result<Self, TrainError> {
-        let options = ModelOptions {
+        let options = Self::options(config, features, frame, vertices);
+        parameters_must_fit(|builder| Self::layers(config, task, outputs, &options, builder))?;
+        let mut parameters = Parameters::default();
+        let builder = Builder::new(&mut parameters, config.train.seed);
+        let (model, head, vertex_embedding) =
+            Self::layers(config, task, outputs, &options, builder)?;
+        Ok(Self { model, head, parameters, vertex_embedding })
+    }
+
+    /// The model of the network that [`Network::new`] builds, for whoever asks about its shape: no parameter
+    /// is made.
+    ///
+    /// # Errors
+    /// As [`Network::new`].
+    pub fn model_only(
+        config: &Config,
+        task: TaskName,
+        features: usize,
+        outputs: usize,
+        frame: usize,
+        vertices: usize,
+    ) -> Result<Box<dyn Model>, TrainError> {
+        let options = Self::options(config, features, frame, vertices);
+        let mut counted = Parameters::default();
+        let builder = Builder::counting(&mut counted);
+        Ok(Self::layers(config, task, outputs, &options, builder)?.0)
+    }
+
+    fn options(config: &Config, features: usize, frame: usize, vertices: usize) -> ModelOptions {
+        ModelOptions {
             features,
             hidden: config.model.hidden,
             layers: config.model.layers,
@@ -74,13 +103,7 @@ impl Network {
             frame,
             vertices,
             paper: config.model.variant == Variant::Paper,
-        };
-        parameters_must_fit(|builder| Self::layers(config, task, outputs, &options, builder))?;
-        let mut parameters = Parameters::default();
-        let builder = Builder::new(&mut parameters, config.train.seed);
-        let (model, head, vertex_embedding) =
-            Self::layers(config, task, outputs, &options, builder)?;
-        Ok(Self { model, head, parameters, vertex_embedding })
+        }
     }
 
     /// The model, its head and learned features, made by a builder.
