@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan,
-    predict, sim, train,
+    bench, checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man,
+    negatives, plan, predict, sim, train,
 };
 use crate::exit::Failure;
 use crate::help;
@@ -51,6 +51,9 @@ pub(crate) enum Command {
     Plan(Box<plan::PlanArgs>),
     /// Predict how long an epoch takes on a machine that is described, not there
     Sim(Box<sim::SimArgs>),
+    /// Re-run the tables and figures of papers, their printed values beside ours
+    #[command(subcommand, after_help = bench::EXAMPLES)]
+    Bench(bench::BenchCommand),
     /// Look at data, convert it, generate it
     #[command(subcommand, after_help = DATA_EXAMPLES)]
     Data(Box<DataCommand>),

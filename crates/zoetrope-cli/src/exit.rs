@@ -96,6 +96,11 @@ impl Failure {
         Self::new(Cause::Other, "other", message)
     }
 
+    /// Whether a resource is missing.
+    pub(crate) fn is_resource(&self) -> bool {
+        self.0.cause == Cause::Resource
+    }
+
     /// Help or version, printed as if it were the report.
     pub(crate) fn finished(coloured: String, plain: String) -> Self {
         let mut failure = Self::new(Cause::Finished, "finished", String::new());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zoetrope_data::facts_file;
 use zoetrope_data::given::{self, STANDARD_INPUT, path_of};
 use zoetrope_data::synthetic::is_synthetic;
 use zoetrope_data::{Loaded, ReadOptions};
@@ -68,7 +69,13 @@ pub(crate) fn must_be_shareable(source: &str) -> Result<(), Failure> {
 
 /// Fails if the data that a configuration names does not exist.
 pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
-    if is_synthetic(source) || source == STANDARD_INPUT {
+    if let Some(facts) = facts_file(source) {
+        let named = facts.display();
+        Err(Failure::usage(format!(
+            "{named}: facts say how large data is, and this needs the data"
+        ))
+        .hint("facts can be simulated: `zoetrope sim --data facts:FILE`"))
+    } else if is_synthetic(source) || source == STANDARD_INPUT {
         Ok(())
     } else {
         must_exist(&path_of(source))

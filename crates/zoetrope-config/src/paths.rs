@@ -3,6 +3,7 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use toml::Value;
+use zoetrope_data::facts_file;
 use zoetrope_data::given::{STANDARD_INPUT, is_address, name_of};
 use zoetrope_data::synthetic::is_synthetic;
 
@@ -22,7 +23,12 @@ pub(super) fn beside(file: &Path, section: Option<&str>, key: &str, value: Value
         named => PATHS.contains(&named) && text != "none",
     };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let facts = facts_file(text).filter(|_| (section, key) == ("data", "path"));
     match folder {
+        Some(folder) if facts.as_ref().is_some_and(|path| path.is_relative()) => {
+            let path = folder.join(facts.unwrap_or_default());
+            Value::String(format!("facts:{}", name_of(path.as_os_str())))
+        }
         Some(folder) if is_path && Path::new(text).is_relative() && !is_address(text) => {
             Value::String(name_of(folder.join(text).as_os_str()))
         }
@@ -33,7 +39,9 @@ pub(super) fn beside(file: &Path, section: Option<&str>, key: &str, value: Value
 /// Whether the source of data is the plain path of a file or folder, rather than a generator, a stream
 /// that can be read once, or an address, which is absolute as it is.
 pub fn is_file(source: &str) -> bool {
-    let is_other = is_synthetic(source) || source == STANDARD_INPUT || is_address(source);
+    let is_facts = facts_file(source).is_some();
+    let is_other =
+        is_facts || is_synthetic(source) || source == STANDARD_INPUT || is_address(source);
     !is_other && !["/dev/", "/proc/"].iter().any(|other| source.starts_with(other))
 }
 

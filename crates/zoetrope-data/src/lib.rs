@@ -29,6 +29,7 @@ pub mod assemble;
 pub mod candidates;
 pub mod dataset;
 pub mod error;
+pub mod facts;
 pub mod format;
 pub mod formats;
 pub mod given;
@@ -57,6 +58,7 @@ pub mod unroll;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
 pub use error::{DataError, Location, Problem};
+pub use facts::{FactTargets, GraphFacts, facts_file};
 pub use format::Format;
 pub use open::open;
 pub use options::{ColumnMap, Limits, ReadOptions};

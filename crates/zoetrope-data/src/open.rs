@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::Loaded;
 use crate::error::{DataError, Location};
+use crate::facts::facts_file;
 use crate::format::Format;
 use crate::formats::snapshot_folder::order::stem;
 use crate::formats::{
@@ -56,6 +57,13 @@ pub fn open(
     options: &ReadOptions,
     progress: &dyn Progress,
 ) -> Result<Loaded, DataError> {
+    if let Some(path) = facts_file(name) {
+        return Err(DataError::Unsupported {
+            at: Location::file(path),
+            what: "facts of a graph, of which only sizes are known,".to_owned(),
+            advice: "simulate with them: `zoetrope sim --data facts:FILE`".to_owned(),
+        });
+    }
     if synthetic::is_synthetic(name) {
         refuse_columns(Path::new(name), Format::Synthetic, options)?;
         return synthetic::generate(name, progress);

@@ -106,6 +106,14 @@ pub enum GraphError {
         /// The time of the event before.
         before: i64,
     },
+    /// The edges of a snapshot are asked for of which only their number is known.
+    #[error(
+        "of snapshot {step} only the number of its edges is known, and this needs the edges themselves"
+    )]
+    OnlyCounted {
+        /// Which snapshot.
+        step: usize,
+    },
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
     Io {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::counted::SnapshotCounts;
 use crate::error::GraphError;
 use crate::snapshot::{SnapshotSequence, SnapshotView};
 
@@ -33,6 +34,11 @@ pub trait SnapshotSource: Send + Sync {
 
     /// About how many edges have to be looked at to make a snapshot.
     fn size(&self, step: usize) -> usize;
+
+    /// The sizes of the snapshots, if nothing else is known of them: they cannot be made.
+    fn counts(&self) -> Option<&SnapshotCounts> {
+        None
+    }
 }
 
 /// A source, what is known of its snapshots, and those that were kept.
@@ -46,6 +52,10 @@ impl Made {
     pub(crate) fn new(source: Arc<dyn SnapshotSource>, edges: Vec<u64>) -> Self {
         let kept = edges.iter().map(|_| OnceLock::new()).collect();
         Self { source, edges, kept }
+    }
+
+    pub(crate) fn counts(&self) -> Option<&SnapshotCounts> {
+        self.source.counts()
     }
 
     /// The number of edges of each snapshot.

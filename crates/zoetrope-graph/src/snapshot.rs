@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::boundaries::Boundaries;
+use crate::counted::SnapshotCounts;
 use crate::error::GraphError;
 use crate::ids::VertexId;
 use crate::made::{Made, SnapshotSource};
@@ -185,6 +186,17 @@ impl SnapshotSequence {
         Self { made, ..Self::of_columns(vertices, none, Vec::new(), Vec::new(), None) }
     }
 
+    /// The same topology for `steps` steps, if it is one of one step.
+    pub(crate) fn repeated(self, steps: usize) -> Self {
+        debug_assert_eq!(self.ranges.len(), 1, "one topology");
+        Self { steps, ..self }
+    }
+
+    /// The sizes of the snapshots, if nothing else is known of them.
+    pub fn counts(&self) -> Option<&SnapshotCounts> {
+        self.made.as_ref().and_then(|made| made.counts())
+    }
+
     /// Whether snapshots are made when they are asked for.
     pub fn is_made(&self) -> bool {
         self.made.is_some()
@@ -269,9 +281,14 @@ impl SnapshotSequence {
     /// If `step` is not below [`steps`](Self::steps).
     pub fn edges_at(&self, step: usize) -> usize {
         match &self.made {
-            Some(made) => made.edges()[step] as usize,
+            Some(made) => made.edges()[self.stored(step)] as usize,
             None => self.at(step).len(),
         }
+    }
+
+    /// Which of the stored snapshots one is.
+    fn stored(&self, step: usize) -> usize {
+        if self.is_constant() { 0 } else { step }
     }
 
     /// The window boundaries, if the snapshots were cut from events.
@@ -310,11 +327,10 @@ impl SnapshotSequence {
     pub fn at(&self, step: usize) -> SnapshotView<'_> {
         assert!(step < self.steps, "snapshot {step} of {}", self.steps);
         if let Some(made) = &self.made {
-            let kept = made.kept(step);
+            let kept = made.kept(self.stored(step));
             return kept.unwrap_or_else(|error| panic!("snapshot {step}: {error}")).at(0);
         }
-        let stored = if self.is_constant() { 0 } else { step };
-        let range = self.ranges.get(stored);
+        let range = self.ranges.get(self.stored(step));
         SnapshotView {
             vertices: self.vertices,
             src: &self.src[range.clone()],
@@ -328,7 +344,7 @@ impl SnapshotSequence {
     /// # Errors
     /// If it cannot be made.
     pub fn keep(&self, step: usize) -> Result<(), GraphError> {
-        self.made.as_ref().map_or(Ok(()), |made| made.kept(step).map(drop))
+        self.made.as_ref().map_or(Ok(()), |made| made.kept(self.stored(step)).map(drop))
     }
 
     /// Shows some snapshots in time order. Those that are made for this are let go afterwards, so that few of them

@@ -42,7 +42,7 @@ impl Adjacency {
     }
 
     /// Whether layers look at the entries one by one instead of multiplying.
-    fn is_for_attention(self) -> bool {
+    pub fn is_for_attention(self) -> bool {
         matches!(self, Self::GcnEntries | Self::SelfLoops)
     }
 

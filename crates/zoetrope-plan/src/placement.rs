@@ -9,6 +9,7 @@
 //! of a rank are consecutive. So the cells of a rank are always some time steps × some consecutive
 //! vertices ([`Share`]), kept as rows ordered by (time step, vertex).
 
+pub(crate) mod expected;
 pub mod grid;
 pub mod halo;
 pub mod route;

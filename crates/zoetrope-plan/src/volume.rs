@@ -16,6 +16,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotView;
 
+use crate::placement::expected::Expected;
 use crate::placement::grid::{Grid, even_parts};
 use crate::placement::{Placement, Placements};
 
@@ -57,16 +58,32 @@ pub fn redistribution(
 ) -> Units {
     let mut units = Units::none(ranks);
     for rank in 0..ranks {
-        let before = from.share(rank, vertices, steps.clone());
-        let after = to.share(rank, vertices, steps.clone());
-        let both = before.vertices.start.max(after.vertices.start)
-            ..before.vertices.end.min(after.vertices.end);
-        let common = before.steps.iter().filter(|step| after.steps.binary_search(step).is_ok());
-        let stays = common.count() * both.len();
-        units.sent[rank as usize] = (before.rows() - stays) as u64;
-        units.received[rank as usize] = (after.rows() - stays) as u64;
+        let [sent, received] = redistribution_of(from, to, vertices, steps.clone(), rank);
+        units.sent[rank as usize] = sent;
+        units.received[rank as usize] = received;
     }
     units
+}
+
+/// The units that one rank sends and receives in a redistribution: all of its cells less those that stay, whoever the
+/// others are. Looking at every pair of ranks instead would take a thousand ranks a thousand times as long.
+///
+/// # Panics
+/// If a placement does not know the time steps or the rank.
+pub(crate) fn redistribution_of(
+    from: &Placement,
+    to: &Placement,
+    vertices: u32,
+    steps: Range<usize>,
+    rank: u32,
+) -> [u64; 2] {
+    let before = from.share(rank, vertices, steps.clone());
+    let after = to.share(rank, vertices, steps);
+    let both = before.vertices.start.max(after.vertices.start)
+        ..before.vertices.end.min(after.vertices.end);
+    let common = before.steps.iter().filter(|step| after.steps.binary_search(step).is_ok());
+    let stays = common.count() * both.len();
+    [(before.rows() - stays) as u64, (after.rows() - stays) as u64]
 }
 
 /// The units that make whole snapshots of the rows of a group's members, who are asked about as many
@@ -105,6 +122,23 @@ pub fn last_answers(
         let own = placements.time.share(rank, vertices, last..last + 1).vertices.len() as u64;
         units.sent[rank as usize] = own;
         units.received[asked as usize] += own;
+    }
+    units
+}
+
+/// What to expect of [`halo`] for one snapshot of which only the number of edges is known.
+pub(crate) fn expected_halo(
+    placement: &Placement,
+    vertices: u32,
+    ranks: u32,
+    expected: Expected,
+) -> Units {
+    let mut units = Units::none(ranks);
+    let (starts, owners) = placement.row_of_ranks(0, vertices);
+    for (at, &rank) in owners.iter().enumerate() {
+        let [sent, received] = expected.sent_and_received(&starts, at);
+        units.sent[rank as usize] += sent;
+        units.received[rank as usize] += received;
     }
     units
 }

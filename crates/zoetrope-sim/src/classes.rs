@@ -49,6 +49,17 @@ impl Topology {
         }
     }
 
+    /// The number of the group that a rank's circle is, counted from 1; nothing if it is all ranks.
+    pub(crate) fn group_of(&self, circle: Circle, rank: usize) -> Option<usize> {
+        let number = self.circle(circle, rank) + 1;
+        match circle {
+            _ if !self.has_groups() => None,
+            Circle::All => None,
+            Circle::SameSnapshots => Some(number),
+            Circle::SameVertices => Some(self.ranks / self.members + number),
+        }
+    }
+
     /// The ranks of a rank's circle.
     pub(crate) fn circle_of(&self, circle: Circle, rank: usize) -> Vec<usize> {
         let number = self.circle(circle, rank);

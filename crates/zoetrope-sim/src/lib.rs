@@ -8,6 +8,7 @@
 //! Not here: reading files (the caller does), calibration (measured times take the place of [`Work`]), choosing.
 #![forbid(unsafe_code)]
 
+mod chakra;
 mod classes;
 mod clock;
 mod engine;
@@ -18,6 +19,7 @@ mod job;
 pub mod machine;
 mod messages;
 pub mod outcome;
+pub mod papers;
 mod pictures;
 mod program;
 mod repeat;

@@ -1,5 +1,6 @@
 //! The commands, one file each: flags, what they call, what they print.
 
+pub(crate) mod bench;
 pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -13,6 +14,7 @@ pub(crate) mod negatives;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod sim;
+pub(crate) mod simulation;
 pub(crate) mod train;
 
 use std::num::NonZero;
@@ -39,6 +41,7 @@ pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> 
         Command::Embed(args) => embed::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Bench(command) => bench::run(command),
         Command::Checkpoint(command) => checkpoint::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use zoetrope_config::{Config, Device};
-use zoetrope_data::{Progress, regular_file};
-use zoetrope_plan::Transport;
+use zoetrope_data::{GraphFacts, facts_file, regular_file};
 use zoetrope_sim::machine::DeviceKind;
-use zoetrope_sim::{Job, Machine, ModelFacts, Options, SimError};
-use zoetrope_train::snapshots::session::{ForetoldRun, foretell};
+use zoetrope_sim::{Job, Machine, Options};
+use zoetrope_train::snapshots::session::ForetoldRun;
 use zoetrope_train::train::{Opened, load_plan};
 
+use crate::command::simulation::Simulation;
 use crate::command::start_threads;
 use crate::exit::Failure;
-use crate::input::{data_must_exist, may_write};
+use crate::input::{data_must_exist, may_write, must_exist};
 use crate::progress::{Bars, Unit};
 use crate::report::sim as report;
 use crate::saved_model;
@@ -38,6 +38,9 @@ pub(crate) struct SimArgs {
     /// Write the timeline of the epoch as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write the programs of all ranks as Chakra execution traces, for ASTRA-sim: zoetrope.RANK.et
+    #[arg(long, value_name = "DIR")]
+    chakra: Option<PathBuf>,
     /// Replace the files
     #[arg(long)]
     force: bool,
@@ -54,7 +57,9 @@ Examples:
   zoetrope sim --data 'synthetic:demo?vertices=50&steps=60' --machine laptop --ranks 2
   zoetrope sim job.toml --machine esdg --ranks 128
   zoetrope sim job.toml --machine esdg --ranks 16 --straggler 3=0.7 --svg epoch.svg
-  zoetrope sim job.toml --plan plan.json --machine my-cluster.toml --ranks 8 --json";
+  zoetrope sim job.toml --plan plan.json --machine my-cluster.toml --ranks 8 --json
+  zoetrope data inspect graph.npz --json > graph-facts.json
+  zoetrope sim --data facts:graph-facts.json --model tm-gcn --machine esdg --ranks 128";
 
 /// More bytes than this are not a machine file.
 const MOST_BYTES: u64 = 1 << 20;
@@ -102,13 +107,20 @@ impl Simulated {
 pub(crate) fn run(args: &SimArgs) -> Result<String, Failure> {
     let machine = machine(&args.machine)?;
     let mut config = configuration(args, &machine)?;
-    for path in args.trace.iter().chain(&args.svg) {
+    for path in args.trace.iter().chain(&args.svg).chain(&args.chakra) {
         may_write(path, args.force)?;
     }
-    data_must_exist(&config.data.path)?;
+    let facts = facts_file(&config.data.path);
+    match &facts {
+        Some(path) => must_exist(path)?,
+        None => data_must_exist(&config.data.path)?,
+    }
     start_threads(config.train.threads_to_start())?;
     let bars = Bars::new(Unit::Bytes, args.quiet || args.json);
-    let opened = Opened::open(&mut config, &bars)?;
+    let opened = match &facts {
+        Some(path) => Opened::of_facts(&mut config, &GraphFacts::read(path)?)?,
+        None => Opened::open(&mut config, &bars)?,
+    };
     bars.finish();
     let given = load_plan(&config)?;
     let Opened::Snapshots(material) = opened else {
@@ -122,44 +134,12 @@ pub(crate) fn run(args: &SimArgs) -> Result<String, Failure> {
         saved_model::tell("note:", warning);
     }
     let (ranks, epochs) = (config.train.ranks, config.train.epochs);
-    if ranks > machine.ranks() {
-        let (nodes, devices) = (machine.nodes, machine.devices);
-        return Err(refused(SimError::TooManyRanks {
-            ranks,
-            machine: machine.name.clone(),
-            nodes,
-            devices,
-        }));
-    }
-    let gpu = (machine.device.kind == DeviceKind::Gpu).then_some(machine.device.memory_bytes);
-    let bars = Bars::new(Unit::Events, args.quiet || args.json);
-    bars.begin("programs", Some(ranks as u64));
-    let mut job = Job::default();
-    let foretold = rayon::scope(|_| {
-        foretell(config, &material, given, gpu, &mut |program| {
-            job.push(program);
-            bars.advance(1);
-        })
-    })?;
-    job.model = ModelFacts {
-        orders: foretold.plan.orders.clone(),
-        evolves: foretold.evolves,
-        weights: foretold.weights,
-        optimiser_slots: foretold.optimiser_slots,
-    };
-    job.members =
-        foretold.plan.cells().map_or(1, |cells| cells.grid(ranks as u32).members as usize);
-    job.by_host = foretold.plan.gpu.is_some_and(|gpu| gpu.transport == Some(Transport::Host));
     let pictured = args.trace.is_some() || args.svg.is_some();
     let options =
         Options { stragglers: args.straggler.clone(), timeline: pictured, one_by_one: false };
-    bars.begin("simulating", None);
-    let mut told = 0;
-    let mut watch = |over: u64, _: u64| {
-        bars.advance(over - told);
-        told = over;
-    };
-    let outcome = machine.run(&job, &options, &mut watch).map_err(refused)?;
+    let bars = Bars::new(Unit::Events, args.quiet || args.json);
+    let simulation = Simulation { machine: &machine, options: &options, bars: &bars };
+    let (foretold, outcome, job) = simulation.run(config, &material, given)?;
     bars.finish();
     if let Some(pictures) = outcome.pictures() {
         let write = |path: &Path, text: String| {
@@ -168,14 +148,17 @@ pub(crate) fn run(args: &SimArgs) -> Result<String, Failure> {
         args.trace.as_ref().map_or(Ok(()), |path| write(path, pictures.trace()))?;
         args.svg.as_ref().map_or(Ok(()), |path| write(path, pictures.svg()))?;
     }
-    let whole_run = whole_run(&machine, &foretold, ranks, outcome.seconds * epochs as f64);
+    if let Some(folder) = &args.chakra {
+        write_chakra(folder, &job, &machine)?;
+    }
     let programs = job.programs();
+    let whole_run = whole_run(&machine, &foretold, ranks, outcome.seconds * epochs as f64);
     let found = Simulated { machine, run: foretold, outcome, programs, epochs, whole_run };
     Ok(if args.json { document(&found) } else { report::render(&found) })
 }
 
 /// A machine that is built in, or of a file.
-fn machine(named: &str) -> Result<Machine, Failure> {
+pub(crate) fn machine(named: &str) -> Result<Machine, Failure> {
     let is_path = named.ends_with(".toml") || named.contains(std::path::is_separator);
     if !is_path {
         return Machine::named(named).map_err(|error| {
@@ -212,13 +195,21 @@ fn configuration(args: &SimArgs, machine: &Machine) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn refused(error: SimError) -> Failure {
-    match error {
-        SimError::TooManyRanks { .. } | SimError::NoSuchRank { .. } | SimError::Speed { .. } => {
-            Failure::usage(error.to_string())
-        }
-        _ => Failure::other(error.to_string()),
+/// A trace for each rank, and the groups that they name, if they name any.
+fn write_chakra(folder: &Path, job: &Job, machine: &Machine) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, error))?;
+    let write = |name: String, bytes: Vec<u8>| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|error| Failure::writing(&path, error))
+    };
+    for rank in 0..job.ranks() {
+        write(format!("zoetrope.{rank}.et"), job.chakra(machine, rank))?;
     }
+    let groups = job.chakra_groups(machine);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    write("comm_group.json".to_owned(), json!(groups).to_string().into_bytes())
 }
 
 fn whole_run(machine: &Machine, run: &ForetoldRun, ranks: usize, seconds: f64) -> WholeRun {

@@ -3,6 +3,7 @@
 //! Everything here turns values into text; nothing here reads, measures or prints.
 
 pub(crate) mod bars;
+pub(crate) mod bench;
 pub(crate) mod curve;
 pub(crate) mod dataset;
 pub(crate) mod human;

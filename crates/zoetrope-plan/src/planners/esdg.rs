@@ -9,7 +9,8 @@ use super::{Candidate, Planner, Question, Workload};
 use crate::error::PlanError;
 use crate::partition::{Objective, Partition, Renaming, nets, visit_renamed};
 use crate::placement::Placement;
-use crate::placement::grid::even_starts;
+use crate::placement::expected::Expected;
+use crate::placement::grid::{even_parts, even_starts};
 use crate::plan::frame::Frame;
 use crate::plan::gpu::Coding;
 use crate::plan::sharing::{CellSharing, Sharing};
@@ -187,6 +188,13 @@ impl Proposer<'_> {
     ) -> Result<(Option<Partition>, Option<String>), PlanError> {
         let (wishes, steps) = (self.question.wishes, self.facts.training.clone());
         let parts = strategy.grid(wishes.ranks).members;
+        if self.graph.counts().is_some() && parts > 1 {
+            let vertices = self.facts.vertices;
+            let part = even_parts(vertices, parts as usize).enumerate();
+            let of = part.flat_map(|(part, range)| std::iter::repeat_n(part as u32, range.len()));
+            let says = "only sizes are known: rows that ranks gather are those expected of a random partition";
+            return Ok((Some(Partition { parts, of: of.collect() }), Some(says.to_owned())));
+        }
         let divider =
             self.question.divider.filter(|_| strategy.objective() == Some(Objective::EdgeCut));
         if let Some(divider) = divider {
@@ -243,6 +251,11 @@ fn gathered_rows(
     let members = starts.len() as u32 - 1;
     let group = Placement::ByVertex { starts, ranks: (0..members).collect() };
     let (vertices, mut rows) = (graph.vertices(), 0);
+    if graph.counts().is_some() {
+        let expected = frame.range().filter_map(|step| Expected::of(graph, step));
+        let of = |one| volume::expected_halo(&group, vertices, members, one).total();
+        return Ok(expected.map(of).sum());
+    }
     visit_renamed(graph, Some(renaming), frame.range(), |_, view| {
         rows += volume::halo(&group, vertices, 0..1, members, |_| view).total();
         Ok::<_, GraphError>(())

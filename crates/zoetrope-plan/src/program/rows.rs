@@ -7,12 +7,14 @@ use std::ops::Range;
 use zoetrope_graph::{GraphError, SnapshotSequence, SnapshotView};
 
 use crate::partition::{Renaming, visit_renamed};
+use crate::placement::expected::Expected;
 use crate::placement::grid::{Grid, even_parts};
 use crate::placement::halo::{Halo, SnapshotHalo};
 use crate::placement::route::Route;
 use crate::placement::{Placement, Placements};
 use crate::plan::frame_plan::FramePlan;
 use crate::plan::sharing::Overlap;
+use crate::volume;
 
 use super::facts::{FrameFacts, ModelStage, StageRole};
 
@@ -181,10 +183,30 @@ impl<'g> Cells<'g> {
         }
     }
 
+    /// What to expect of some snapshots of which only sizes are known: rows that move, and edges of each.
+    fn expected(&self, steps: Range<usize>) -> (RowsOut, Vec<u64>) {
+        let (mut rows, mut edges) = (RowsOut { forward: 0, backward: 0 }, Vec::new());
+        let own = self.own_vertices();
+        for expected in steps.filter_map(|step| Expected::of(self.graph, step)) {
+            let [sent, received] = expected.sent_and_received(&self.starts, self.member());
+            rows.forward += sent;
+            rows.backward += received;
+            edges.push(expected.edges_into(own.start, own.end));
+        }
+        (rows, edges)
+    }
+
     /// What time encoders gather at a snapshot of a frame that begins at `start`.
     fn halo_in_time(&self, time: &Placement, start: usize, step: usize) -> RowsOut {
         let (vertices, rank) = (self.vertices, self.rank);
         let (mut found, at) = (None, start + step);
+        if let Some(expected) = Expected::of(self.graph, at) {
+            let units = volume::expected_halo(time, vertices, self.ranks, expected);
+            return RowsOut {
+                forward: units.sent[rank as usize],
+                backward: units.received[rank as usize],
+            };
+        }
         let looked = visit_renamed(self.graph, self.renaming.as_ref(), at..at + 1, |_, view| {
             let halo = SnapshotHalo::of_vertices(view, time, vertices, rank);
             let route = Halo::of_snapshots(time, vertices, step..step + 1, rank, |_| &halo).route;
@@ -227,7 +249,10 @@ impl<'g> Cells<'g> {
         let own_steps = self.own_steps(placements, within.clone());
         let time_vertices = time.share(rank, vertices, within.clone()).vertices.len() as u64;
         let steps = start + own_steps.start..start + own_steps.end;
-        let (halo, edges) = if self.splits_snapshots() {
+        let (halo, edges) = if self.splits_snapshots() && self.graph.counts().is_some() {
+            let (rows, edges) = self.expected(steps);
+            (Some(rows), edges)
+        } else if self.splits_snapshots() {
             self.look(steps.clone());
             let known = self.known.borrow();
             let of = |step: usize| &known[&(start + step)].halo;
@@ -237,8 +262,11 @@ impl<'g> Cells<'g> {
             (None, steps.map(|step| self.graph.edges_at(step) as u64).collect())
         };
         let moves = structure != time;
-        let to_time = moves
-            .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
+        let to_time = moves.then(|| {
+            let [forward, backward] =
+                volume::redistribution_of(structure, time, vertices, within.clone(), rank);
+            RowsOut { forward, backward }
+        });
         let overlap = self.overlap.filter(|_| moves && halo.is_none());
         let (answers, to_answers) = if self.describes_last {
             self.last_answer(placements, &within)

@@ -9,6 +9,7 @@ use super::traffic::{Moved, VALUE, list_bytes};
 use super::{Question, Strategy};
 use crate::checkpoint::fewest_blocks;
 use crate::partition::{Renaming, visit_renamed};
+use crate::placement::expected::Expected;
 use crate::placement::grid::{Grid, blocks};
 use crate::placement::{Placement, Placements};
 use crate::planners::{PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
@@ -225,6 +226,28 @@ impl<'q> Facts<'q> {
             });
         }
         let group = Placement::ByVertex { starts: starts.to_vec(), ranks: (0..members).collect() };
+        if graph.counts().is_some() {
+            for step in question.frame.range() {
+                let Some(expected) = Expected::of(graph, step) else { continue };
+                let into = starts.windows(2).map(|pair| expected.edges_into(pair[0], pair[1]));
+                edges.push(into.collect());
+                let units = volume::expected_halo(&group, vertices, members, expected);
+                sent.push(units.sent);
+                received.push(units.received);
+            }
+            let in_time = Self::in_time(question, grid, starts, renaming)?;
+            return Ok(Self {
+                question,
+                grid,
+                starts,
+                steps,
+                vertices,
+                edges,
+                sent,
+                received,
+                in_time,
+            });
+        }
         visit_renamed(graph, renaming, question.frame.range(), |_, view| {
             let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
             let inside = |pair: &[u32]| (before(pair[1]) - before(pair[0])) as u64;
@@ -251,6 +274,12 @@ impl<'q> Facts<'q> {
         }
         let (steps, vertices) = (question.frame.steps, question.graph.vertices());
         let time = grid.placements(starts, &blocks(steps, 1), true).time;
+        if question.graph.counts().is_some() {
+            let expected =
+                question.frame.range().filter_map(|step| Expected::of(question.graph, step));
+            let of = |one| volume::expected_halo(&time, vertices, grid.ranks(), one).total();
+            return Ok(expected.map(of).collect());
+        }
         visit_renamed(question.graph, renaming, question.frame.range(), |_, view| {
             units.push(volume::halo(&time, vertices, 0..1, grid.ranks(), |_| view).total());
             Ok::<_, GraphError>(())

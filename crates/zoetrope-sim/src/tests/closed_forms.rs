@@ -36,6 +36,20 @@ fn a_hierarchical_all_reduce_sends_less_between_nodes_and_as_much_in_all() {
 }
 
 #[test]
+fn a_direct_all_reduce_takes_two_rounds_of_messages_to_everyone() {
+    let values = 4.0 * WEIGHTS as f64;
+    for ranks in [2, 8, 64] {
+        let mut machine = cluster(ranks, 1, "direct");
+        machine.between.as_mut().unwrap().gap_seconds = 1e-4;
+        let part = 2.0 * (ranks as f64 - 1.0) / ranks as f64;
+        let sum = [message(TaskKind::AllReduce, (part * values) as u64, &[])];
+        let found = run_all(&machine, ranks, &sum);
+        let latency = 2.0 * (1e-3 + (ranks as f64 - 2.0) * 1e-4);
+        expect_seconds(found.seconds, latency + part * values / 1e9);
+    }
+}
+
+#[test]
 fn an_all_to_all_takes_its_closed_form_if_every_node_has_its_own_link() {
     for ranks in [2, 5, 16] {
         let mut machine = cluster(ranks, 1, "ring");

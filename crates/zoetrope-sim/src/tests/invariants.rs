@@ -58,6 +58,42 @@ fn expect_near(left: f64, right: f64, what: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// How many tasks are simulated, of whom one stands for all that are alike.
+fn simulated(machine: &Machine, job: &Job) -> u64 {
+    let mut all = 0;
+    machine.run(job, &Options::default(), &mut |_, of| all = of).unwrap();
+    all
+}
+
+#[test]
+fn a_thousand_equal_ranks_cost_no_more_than_eight() {
+    let tasks = |updates: usize| {
+        let mut tasks = Vec::new();
+        for update in 0..updates {
+            let first = tasks.len();
+            let own = [
+                copy(1_000, &[]),
+                message(TaskKind::Exchange, 2_000, &[first]),
+                message(TaskKind::AllReduce, 8_000, &[first + 1]),
+            ];
+            tasks.extend(own.map(|task| Task { update, ..task }));
+        }
+        tasks
+    };
+    let of = |nodes: usize, updates: usize| {
+        let job = job(vec![tasks(updates); nodes * 8]);
+        assert_eq!(job.programs(), 1);
+        simulated(&cluster(nodes, 8, "hierarchical"), &job)
+    };
+    assert_eq!((of(1, 1), of(128, 1)), (3, 3));
+    // Neither do updates that repeat.
+    assert_eq!((of(128, 5), of(128, 900)), (9, 9));
+    // A straggler takes the symmetry from its node and its own program from nobody else.
+    let slow = Options { stragglers: vec![(3, 0.5)], ..Options::default() };
+    let found = run(&cluster(128, 8, "hierarchical"), &job(vec![tasks(1); 1024]), &slow);
+    assert_eq!(found.classes.len(), 3, "the slow rank, those of its node, all others");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

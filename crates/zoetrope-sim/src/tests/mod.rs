@@ -1,7 +1,11 @@
 //! The simulator against closed forms and against itself.
 
+mod chakra;
 mod closed_forms;
 mod invariants;
+mod work_of_tasks;
+
+use std::collections::BTreeMap;
 
 use zoetrope_plan::program::{Purpose, Stream};
 use zoetrope_plan::{Task, TaskGraph, TaskKind};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zoetrope_config::{Config, TaskName};
-use zoetrope_data::Progress;
+use zoetrope_data::{GraphFacts, Progress};
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 use zoetrope_plan::Plan;
@@ -17,7 +17,7 @@ use crate::snapshots::session::{Session, of_frames};
 use crate::snapshots::task;
 use crate::stages;
 use crate::train::classes::{self, RunClasses};
-use crate::train::settle::settle;
+use crate::train::settle::{settle, settle_counted};
 use crate::train::unlabelled::Unlabelled;
 use crate::train::unread;
 use crate::training_run::TrainingRun;
@@ -122,6 +122,27 @@ impl Opened {
             config.check_read(task::choose(config, &material)?)?;
             Ok(Self::Snapshots(material))
         }
+    }
+
+    /// The same of a graph of which only sizes are known: it can be planned and simulated.
+    ///
+    /// # Errors
+    /// If the model learns from events, or settings need the data itself.
+    pub fn of_facts(config: &mut Config, facts: &GraphFacts) -> Result<Self, TrainError> {
+        settle_counted(config, facts);
+        config.check()?;
+        if config.model.name.is_stream() {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "{} learns from events, and facts are of snapshots",
+                    config.model.name
+                ),
+                advice: "name a model of snapshots, such as tgcn or cd-gcn".to_owned(),
+            });
+        }
+        let material = SnapshotInput::of_facts(facts, config)?;
+        config.check_read(task::choose(config, &material)?)?;
+        Ok(Self::Snapshots(material))
     }
 
     /// The short name of the data.

@@ -5,7 +5,7 @@
 
 use zoetrope_config::{Config, FeatureRule, Frame, ModelName, TaskName};
 use zoetrope_data::split::Split;
-use zoetrope_data::{Dataset, Format, Loaded, SnapshotDataset};
+use zoetrope_data::{Dataset, Format, GraphFacts, Loaded};
 use zoetrope_graph::{EventStore, suggest_cut};
 
 /// The fewest training events that a class needs before it is worth predicting.
@@ -37,11 +37,26 @@ pub(super) fn settle(config: &mut Config, loaded: &Loaded) -> Vec<String> {
             learned_width(config, store.vertices());
         }
         Dataset::Snapshots(data) => {
-            epochs_of_snapshots(config, data);
+            let edges = data.sequence.iter().map(|snapshot| snapshot.len()).sum();
+            epochs_of_snapshots(config, data.sequence.steps(), edges);
             learned_width(config, data.sequence.vertices());
         }
     }
     notes
+}
+
+/// The same for snapshots of which only sizes are known.
+pub(super) fn settle_counted(config: &mut Config, facts: &GraphFacts) {
+    let steps = facts.steps;
+    if !config.is_given("model.name") {
+        let model = ModelName::DEFAULT_OF_SNAPSHOTS;
+        *config = config.with_model(model);
+        config.settle("model.name", model.name(), format!("the data has {steps} snapshots"));
+    }
+    let repeated = facts.constant.then_some(steps);
+    let graph = facts.counts.clone().into_sequence(repeated);
+    let edges = (0..steps).map(|step| graph.edges_at(step)).sum();
+    epochs_of_snapshots(config, steps, edges);
 }
 
 /// An event model for events, a snapshot model for snapshots. Keys that only snapshot models read
@@ -179,12 +194,10 @@ fn learned_width(config: &mut Config, vertices: u32) {
 }
 
 /// Fewer epochs of large snapshots.
-fn epochs_of_snapshots(config: &mut Config, data: &SnapshotDataset) {
+fn epochs_of_snapshots(config: &mut Config, steps: usize, edges: usize) {
     if config.is_given("train.epochs") {
         return;
     }
-    let steps = data.sequence.steps();
-    let edges: usize = data.sequence.iter().map(|snapshot| snapshot.len()).sum();
     // A snapshot is in as many frames as start while it lasts.
     let repeated = match config.train.frame {
         Frame::Steps(frame) => frame.min(steps).div_ceil(config.train.stride.max(1)),

@@ -5,6 +5,7 @@
 //! nothing itself.
 
 mod beside_computing;
+mod counted_copies;
 mod estimate;
 mod feature_windows;
 mod features;
@@ -22,6 +23,7 @@ mod sent_graph;
 mod sharing;
 mod stages;
 
+pub(crate) use counted_copies::CountedCopies;
 pub use estimate::{Extent, StateSize, StepCost, block_states, step_cost};
 pub use features::{FeatureSource, Features};
 pub(crate) use network::parameters_must_fit;

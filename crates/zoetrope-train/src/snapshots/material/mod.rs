@@ -5,6 +5,7 @@
 //! on the model) and draws no samples.
 
 mod by_step;
+mod counted;
 mod cut;
 mod made_features;
 mod smooth;
@@ -308,18 +309,27 @@ impl SnapshotInput {
     /// The bytes of features, targets and topology, of all ranks together if each keeps its own.
     pub fn bytes(&self) -> u64 {
         let of = |sequence: &SnapshotSequence| {
-            let has_weights = sequence.is_made() || sequence.weight().is_some();
+            let has_weights = match sequence.counts() {
+                Some(counts) => counts.is_weighted(),
+                None => sequence.is_made() || sequence.weight().is_some(),
+            };
             sequence.stored_edges() * (8 + if has_weights { 4 } else { 0 })
         };
         if self.sequence.is_made() {
             // What models see goes into matrices at once; what is predicted stays.
-            let goal = self.goal.as_ref().map_or(0, Goal::bytes);
-            return (of(&self.happened) + self.feature_bytes() + goal) as u64;
+            return (of(&self.happened) + self.feature_bytes() + self.goal_bytes()) as u64;
         }
         let smoothed = !Arc::ptr_eq(&self.sequence, &self.happened);
         let edges = of(&self.sequence) + if smoothed { of(&self.happened) } else { 0 };
-        let goal = self.goal.as_ref().map_or(0, Goal::bytes);
-        (edges + self.features.bytes() + goal) as u64
+        (edges + self.features.bytes() + self.goal_bytes()) as u64
+    }
+
+    /// The bytes of what is predicted of vertices.
+    pub(crate) fn goal_bytes(&self) -> usize {
+        if self.sequence.counts().is_some() && self.goal.is_some() {
+            return self.steps() * self.vertices() * size_of::<f32>();
+        }
+        self.goal.as_ref().map_or(0, Goal::bytes)
     }
 }
 

@@ -33,7 +33,7 @@ use crate::learner::optimise;
 use crate::snapshots::engine::{
     Extent, Layout, Network, SentBytes, StateSize, StepCost, block_states, stages, step_cost,
 };
-use crate::snapshots::material::{Goal, SnapshotInput};
+use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
 use crate::train::agreement;
 
@@ -311,7 +311,7 @@ impl<'c> Draft<'c> {
             let entries = graph.edges_at(step) + vertices;
             (2 * forms * SparseGroup::matrix_bytes(vertices, entries)) as u64
         };
-        let targets = material.goal.as_ref().map_or(0, Goal::bytes);
+        let targets = material.goal_bytes();
         let features = if material.learned.is_some() { 0 } else { material.feature_bytes() };
         GpuFacts {
             graph_bytes: (0..copies).map(bytes_of).sum(),
@@ -459,6 +459,9 @@ fn change(graph: &SnapshotSequence) -> f64 {
     }
     let between = (graph.steps() - 1).div_ceil(COMPARED_PAIRS);
     let rates = (1..graph.steps()).step_by(between).map(|step| {
+        if let Some(counts) = graph.counts() {
+            return counts.added(step) as f64 / graph.edges_at(step).max(1) as f64;
+        }
         let StepChange { added, common, .. } =
             StepChange::between(graph.at(step - 1), graph.at(step));
         added as f64 / ((added + common).max(1)) as f64

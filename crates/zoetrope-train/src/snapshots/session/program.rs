@@ -1,7 +1,7 @@
 //! The programs of a plan, for whoever compares or simulates them: of the session that executes it, and of all
 //! ranks of a run that is not there.
 
-use zoetrope_config::{Config, LossOn, PlannedRanks};
+use zoetrope_config::{Config, LossOn, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_nn::Role;
 use zoetrope_nn::model::Coverage;
@@ -15,7 +15,7 @@ use super::epoch::frame_order;
 use super::planning::{Draft, of_frames, sent_features, summed};
 use crate::error::TrainError;
 use crate::learner::optimise;
-use crate::snapshots::engine::{Layout, Network, SentBytes, stages};
+use crate::snapshots::engine::{CountedCopies, Layout, Network, SentBytes, stages};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Questions, Task};
 
@@ -86,27 +86,41 @@ pub fn foretell(
     let gpu = gpu_bytes.map(|bytes| draft.gpu_facts(material, bytes, Ok(())));
     let plan = draft.plan(material, gpu.as_ref(), false)?;
     let found = draft.stages_of(material, &plan)?;
-    let mut task = task::make(draft.config, draft.task_name, material)?;
     let training = material.steps_of(Part::Train, draft.task_name);
-    let asked = asked(task.as_mut(), material, &training);
+    let counted = material.sequence.counts().is_some();
+    let (asked, draws) = if counted {
+        (expected(draft.task_name, material, &training), draws(draft.task_name))
+    } else {
+        let mut task = task::make(draft.config, draft.task_name, material)?;
+        (asked(task.as_mut(), material, &training), task.draws())
+    };
     let statistics = statistics(&draft.network);
-    let sends = plan.gpu.is_some() && !plan.splits_snapshots();
+    let forms = draft.network.model.forms();
+    let sends = plan.gpu.is_some() && !plan.splits_snapshots() && !counted;
     let graph = sends.then(|| draft.sent_graph(material, &Device::Cpu)).transpose()?;
     let states = draft.states_of(material, &plan)?;
     let order = frame_order(&plan, draft.config, 0);
     for rank in 0..all {
-        let copies = graph.as_ref().and_then(|graph| {
-            let sent = SentBytes::of_rank(&plan, rank, graph, &found, sent_features(material))?;
-            Some(sent.with_states(states.clone()))
+        let features = sent_features(material);
+        let states = states.clone();
+        let (sequence, found) = (&material.sequence, &found);
+        let estimated = counted.then(|| {
+            CountedCopies::of_rank(&plan, rank, sequence, &forms, found, features, states.clone())
         });
+        let estimated = estimated.flatten();
+        let copies = graph.as_ref().and_then(|graph| {
+            let sent = SentBytes::of_rank(&plan, rank, graph, found, features)?;
+            Some(sent.with_states(states))
+        });
+        let copies = copies.as_ref().map(|copies| copies as &dyn CopySizes);
         let facts = FrameFacts {
-            stages: &found,
+            stages: found,
             pieces: zoetrope_tensor::sequence_pieces,
             asks: &asked,
-            draws: task.draws(),
+            draws,
             statistics: &statistics,
-            graph: &material.sequence,
-            copies: copies.as_ref().map(|copies| copies as &dyn CopySizes),
+            graph: sequence,
+            copies: copies.or(estimated.as_ref().map(|copies| copies as &dyn CopySizes)),
             width: draft.network.model.width(),
             describes_last: describes_last(&draft.network),
             asks_last: draft.config.train.loss == LossOn::Last || describes_last(&draft.network),
@@ -115,7 +129,7 @@ pub fn foretell(
         tell(plan.lower(rank, &order, &facts));
     }
     Ok(ForetoldRun {
-        unknown: unknown(&plan),
+        unknown: unknown(&plan, counted),
         evolves: !moves_rows(&found),
         weights: draft.network.parameters.weights(),
         optimiser_slots: optimise::slots(&draft.config.train),
@@ -129,9 +143,22 @@ fn moves_rows(stages: &[ModelStage]) -> bool {
 }
 
 /// What is not in programs although it will happen.
-fn unknown(plan: &FramePlan) -> Vec<String> {
+fn unknown(plan: &FramePlan, counted: bool) -> Vec<String> {
     let mut unknown = Vec::new();
-    if plan.gpu.is_some() && plan.splits_snapshots() {
+    if counted && plan.splits_snapshots() {
+        unknown.push(
+            "only sizes of the graph are known: rows that ranks gather are those expected of a random \
+             partition, of which a good one needs fewer"
+                .to_owned(),
+        );
+    }
+    if counted && plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream) {
+        unknown.push(
+            "only sizes of the graph are known: bytes of snapshots that go to GPUs are estimated"
+                .to_owned(),
+        );
+    }
+    if plan.gpu.is_some() && plan.splits_snapshots() && !counted {
         unknown.push(
             "what goes to GPUs is not counted: ranks that divide vertices know it when they are there"
                 .to_owned(),
@@ -146,6 +173,25 @@ fn unknown(plan: &FramePlan) -> Vec<String> {
 
 fn describes_last(network: &Network) -> bool {
     network.model.coverage() == Coverage::Last
+}
+
+/// The same if only sizes are known: of every vertex of a snapshot, or of the edges of the one that follows it.
+fn expected(
+    task: TaskName,
+    material: &SnapshotInput,
+    training: &std::ops::Range<usize>,
+) -> Vec<bool> {
+    let ahead = usize::from(task == TaskName::LinkPrediction);
+    let asks = |step: usize| match material.goal {
+        Some(_) if ahead == 0 => true,
+        _ => step + ahead < material.steps() && material.sequence.edges_at(step + ahead) > 0,
+    };
+    (0..material.steps()).map(|step| training.contains(&step) && asks(step)).collect()
+}
+
+/// Whether what a task asks is drawn.
+fn draws(task: TaskName) -> bool {
+    matches!(task, TaskName::LinkPrediction)
 }
 
 /// Whether anything is asked of each snapshot.
