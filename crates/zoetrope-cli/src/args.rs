@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    bench, checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man,
-    negatives, plan, predict, sim, train,
+    bench, calibrate, checkpoint, completions, convert, doctor, embed, eval, generate, inspect,
+    man, negatives, plan, predict, sim, train,
 };
 use crate::exit::Failure;
 use crate::help;
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Plan(Box<plan::PlanArgs>),
     /// Predict how long an epoch takes on a machine that is described, not there
     Sim(Box<sim::SimArgs>),
+    /// Measure this machine, so that plan, train and sim know how long things take here
+    Calibrate(calibrate::CalibrateArgs),
     /// Re-run the tables and figures of papers, their printed values beside ours
     #[command(subcommand, after_help = bench::EXAMPLES)]
     Bench(bench::BenchCommand),

@@ -36,8 +36,8 @@ fn causes(path: &str) -> &'static [Cause] {
         // Only these train, and so have ranks.
         "" | "train" => &[Finished, Other, Usage, Input, Resource, Rank],
         // These read no data.
-        "doctor" | "completions" | "man" | "data generate" | "bench" | "bench paper"
-        | "bench paper esdg" => &[Finished, Other, Usage, Resource],
+        "doctor" | "calibrate" | "completions" | "man" | "data generate" | "bench"
+        | "bench paper" | "bench paper esdg" => &[Finished, Other, Usage, Resource],
         _ => &[Finished, Other, Usage, Input, Resource],
     }
 }

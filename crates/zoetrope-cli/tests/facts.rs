@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use zoetrope_config::{Config, ConfigBuilder};
 use zoetrope_data::{GraphFacts, Quiet};
 use zoetrope_plan::{Task, TaskGraph, TaskKind};
+use zoetrope_sim::Machine;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::foretell;
 
@@ -16,21 +17,21 @@ fn config(settings: &str) -> Config {
     settings.split_whitespace().fold(Config::builder(), ConfigBuilder::set).build().unwrap()
 }
 
-fn programs(settings: &str, material: &SnapshotInput, gpu: Option<u64>) -> Vec<TaskGraph> {
-    let mut all = Vec::new();
-    foretell(config(settings), material, None, gpu, &mut |program| all.push(program)).unwrap();
+fn programs(settings: &str, material: &SnapshotInput, machine: &str) -> Vec<TaskGraph> {
+    let (machine, mut all) = (Machine::named(machine).unwrap(), Vec::new());
+    foretell(config(settings), material, None, &machine, &mut |program| all.push(program)).unwrap();
     all
 }
 
 /// The programs of the data and those of its facts.
-fn both(data: &str, settings: &str, gpu: Option<u64>) -> [Vec<TaskGraph>; 2] {
+fn both(data: &str, settings: &str, machine: &str) -> [Vec<TaskGraph>; 2] {
     let settings = format!("data.path={data} {settings}");
     let told = Folder::new().text(&["data", "inspect", data, "--json"]);
     let facts = GraphFacts::parse(told.as_bytes(), Path::new("facts.json")).unwrap();
     let asked = config(&settings);
     let known = SnapshotInput::of_facts(&facts, &asked).unwrap();
     let whole = SnapshotInput::open(&asked, &Quiet).unwrap();
-    [programs(&settings, &whole, gpu), programs(&settings, &known, gpu)]
+    [programs(&settings, &whole, machine), programs(&settings, &known, machine)]
 }
 
 const CHANGING: &str = "synthetic:sbm?vertices=170&steps=17&communities=3&inside=4&outside=1";
@@ -53,7 +54,7 @@ fn facts_give_the_tasks_and_bytes_of_the_data_itself() {
         (CHANGING, "task.name=link-prediction model.name=wd-gcn train.frame=4".to_owned()),
         (CHANGING, "model.name=tgcn train.frame=5 train.ranks=2 plan.strategy=snapshot".to_owned()),
     ] {
-        let [of_data, of_facts] = both(data, &settings, None);
+        let [of_data, of_facts] = both(data, &settings, "laptop");
         assert_eq!(of_data, of_facts, "{settings}");
     }
 }
@@ -68,7 +69,7 @@ fn what_goes_to_gpus_is_estimated_within_a_twentieth_and_everything_else_is_told
         format!("{gpu} model.name=cd-gcn plan.difference=off"),
         format!("{gpu} model.name=cd-gcn plan.difference=on"),
     ] {
-        let [of_data, of_facts] = both(data, &settings, Some(32 << 30));
+        let [of_data, of_facts] = both(data, &settings, "esdg");
         let others = |all: &[TaskGraph]| -> Vec<Task> {
             let bare = |task: &Task| match task.kind {
                 TaskKind::Copy => Task { bytes: None, ..task.clone() },

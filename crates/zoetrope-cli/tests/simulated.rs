@@ -83,7 +83,8 @@ fn expect_the_same(ranks: usize, settings: &str) -> usize {
     let asked = config(&settings);
     let material = SnapshotInput::open(&asked, &Quiet).unwrap();
     let (mut job, mut rank) = (Job::new(ModelFacts::default(), 1, false), 0);
-    foretell(asked, &material, None, None, &mut |program| {
+    let laptop = Machine::named("laptop").unwrap();
+    foretell(asked, &material, None, &laptop, &mut |program| {
         assert_eq!(program, programs[rank], "{settings}, rank {rank}");
         rank += 1;
         job.push(program);

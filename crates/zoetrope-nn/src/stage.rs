@@ -84,6 +84,8 @@ pub struct Stage {
     pub outputs: usize,
     /// Whether a gradient flows back to the rows that went in.
     pub needs_gradient: bool,
+    /// What was on the tape when it was over.
+    pub recorded: usize,
 }
 
 /// Who listens to a pass.
@@ -125,13 +127,16 @@ impl Forward<'_> {
         let Some(listener) = self.listener() else { return };
         let width = |var| self.tape.shape(var).cols;
         let (inputs, outputs, needs_gradient) = (width(x), width(y), self.tape.needs_gradient(x));
-        listener.stage(Stage { kind, layer, inputs, outputs, needs_gradient }, began);
+        let recorded = self.tape.len();
+        listener.stage(Stage { kind, layer, inputs, outputs, needs_gradient, recorded }, began);
     }
 
     /// Says that something without rows of its own is over that began at `began`.
     pub fn tell(&self, kind: StageKind, began: Instant) {
         let Some(listener) = self.listener() else { return };
-        let stage = Stage { kind, layer: 0, inputs: 0, outputs: 0, needs_gradient: false };
+        let recorded = self.tape.len();
+        let stage =
+            Stage { kind, layer: 0, inputs: 0, outputs: 0, needs_gradient: false, recorded };
         listener.stage(stage, began);
     }
 
@@ -151,7 +156,8 @@ impl Forward<'_> {
     pub(crate) fn may_exchange_some(&mut self, kind: StageKind, rows: Var, count: usize) {
         let Some(listener) = self.listener() else { return };
         let (inputs, needs_gradient) = (self.tape.shape(rows).cols, self.tape.needs_gradient(rows));
-        let stage = Stage { kind, layer: 0, inputs, outputs: count, needs_gradient };
+        let recorded = self.tape.len();
+        let stage = Stage { kind, layer: 0, inputs, outputs: count, needs_gradient, recorded };
         listener.stage(stage, Instant::now());
     }
 }

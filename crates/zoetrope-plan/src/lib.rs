@@ -29,8 +29,17 @@
 //! };
 //! let batches = BatchRule { events: 400, chunks: None, whole_times: false };
 //! let wishes = Wishes { batches, ..Wishes::default() };
-//! let (workload, machine) = (Workload::Batches(&facts), Machine::one_host());
-//! let plan = choose(&Question { workload, machine, divider: None, gpu: None, wishes: &wishes })?;
+//! let machine =
+//!     Machine { memory_bytes_per_second: 8e9, link_bytes_per_second: 4e9, message_seconds: 5e-6 };
+//! let question = Question {
+//!     workload: Workload::Batches(&facts),
+//!     machine,
+//!     timer: None,
+//!     divider: None,
+//!     gpu: None,
+//!     wishes: &wishes,
+//! };
+//! let plan = choose(&question)?;
 //!
 //! // What was chosen is a plain value: saved, it repeats the run.
 //! assert_eq!(plan.head().planner, "batches");

@@ -103,7 +103,7 @@ impl Job {
     /// If there is no such rank.
     pub fn chakra(&self, machine: &Machine, rank: usize) -> Vec<u8> {
         let tasks = &self.programs[self.of_rank[rank]];
-        let work = self.model.work_of(tasks);
+        let work = self.model.work_of(tasks, machine);
         let (mut file, mut head) = (Vec::new(), Message::default());
         head.bytes(1, VERSION.as_bytes());
         head.end(&mut file);
@@ -148,7 +148,7 @@ impl Job {
                 }
                 None if kind == COMP => {
                     node.whole_number("num_ops", work.dense_flops as i64);
-                    node.whole_number("tensor_size", work.bytes() as i64);
+                    node.whole_number("tensor_size", work.bytes(&machine.device) as i64);
                 }
                 None => node.whole_number("tensor_size", bytes as i64),
             }

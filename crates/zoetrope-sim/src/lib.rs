@@ -5,7 +5,10 @@
 //! that wait for the last of their ranks. It computes nothing and decides nothing; what it knows of the data is in
 //! the programs. Same input, same bits.
 //!
-//! Not here: reading files (the caller does), calibration (measured times take the place of [`Work`]), choosing.
+//! Times are those that were measured of the machine's operators ([`machine::Calibration`]) if they were, otherwise
+//! work by assumed fractions of its rates.
+//!
+//! Not here: reading files (the caller does), measuring, choosing.
 #![forbid(unsafe_code)]
 
 mod chakra;
@@ -18,6 +21,7 @@ mod fluid;
 mod job;
 pub mod machine;
 mod messages;
+pub mod operators;
 pub mod outcome;
 pub mod papers;
 mod pictures;

@@ -35,7 +35,9 @@ pub(crate) fn circle(task: &Task) -> Circle {
 #[derive(Debug)]
 pub(crate) struct Message<'m> {
     pub(crate) machine: &'m Machine,
-    /// Whether values are added up in parts.
+    /// Whether values are added up.
+    pub(crate) is_sum: bool,
+    /// Whether they are added up in parts.
     pub(crate) sums_parts: bool,
     /// The node of each rank, ascending.
     pub(crate) nodes: &'m [usize],
@@ -65,6 +67,9 @@ impl Message<'_> {
         if ranks < 2.0 {
             return 0.0;
         }
+        if let Some(latency) = self.measured_latency().filter(|_| nodes < 2.0) {
+            return latency + (ranks - 2.0) * inside.gap_seconds;
+        }
         match self.algorithm() {
             AllReduce::Direct => {
                 let rounds = if self.sums_parts { 2.0 } else { 1.0 };
@@ -77,6 +82,16 @@ impl Message<'_> {
                     + 2.0 * (nodes - 1.0) * wide.latency_seconds
             }
         }
+    }
+
+    /// What a message of this size took between two ranks of a node, less what its bytes take at the rate of
+    /// the link; None if it was not measured.
+    fn measured_latency(&self) -> Option<f64> {
+        let measured = self.machine.calibration.as_ref()?.messages.as_ref()?;
+        let curve = if self.is_sum { &measured.all_reduce } else { &measured.all_to_all };
+        let bytes = self.bytes.iter().copied().fold(1.0, f64::max);
+        let flows = 2.0 * bytes / self.machine.inside.bytes_per_second;
+        Some((curve.along(bytes) - flows).max(0.0))
     }
 
     /// The bytes of each rank by where they go.

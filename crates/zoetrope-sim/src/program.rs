@@ -3,6 +3,7 @@
 use zoetrope_plan::program::Stream;
 use zoetrope_plan::{Task, TaskKind};
 
+use crate::machine::Machine;
 use crate::work::{ModelFacts, Work};
 
 /// Streams of a rank.
@@ -40,8 +41,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(tasks: Vec<Task>, model: &ModelFacts) -> Self {
-        let work = model.work_of(&tasks);
+    pub(crate) fn new(tasks: Vec<Task>, model: &ModelFacts, machine: &Machine) -> Self {
+        let work = model.work_of(&tasks, machine);
         let mut lanes: [Vec<usize>; STREAMS] = Default::default();
         let (mut message, mut messages) = (vec![usize::MAX; tasks.len()], Vec::new());
         let mut starts = vec![0; tasks.len() + 1];

@@ -114,7 +114,7 @@ impl<'m> Resources<'m> {
     /// Computing, on a device that is `speed` times as fast as it should be.
     pub(crate) fn compute(&self, class: usize, work: &Work, speed: f64) -> Demand {
         let least_seconds = work.seconds(&self.machine.device) / speed;
-        let bytes = work.bytes();
+        let bytes = work.bytes(&self.machine.device);
         let host = self.host.get(self.classes.classes[class].node).filter(|_| bytes > 0.0);
         let uses = host.map(|&host| (host, bytes * self.on_node(class))).into_iter().collect();
         Demand { uses, bytes: bytes.max(1.0), least_seconds }

@@ -65,4 +65,4 @@ pub use ops::recurrent::GateInput;
 pub use ops::shared_norm::{SharedRows, TogetherWith};
 pub use sparse::{Difference, SparseGroup, SparseMatrix};
 pub use table::{Fixed, PickedColumns, Source, Table};
-pub use tape::{Kept, Mark, Piece, Seed, Tape, Var};
+pub use tape::{Family, Floor, Kept, Mark, Operation, Piece, Seed, Tape, Var};

@@ -34,6 +34,7 @@ pub mod events;
 pub mod interrupt;
 pub mod learner;
 pub mod observer;
+mod planned_machine;
 mod saved_model;
 pub mod scaling;
 pub mod snapshots;

@@ -53,7 +53,7 @@ fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
 fn predicted(ranks: usize, settings: &[String]) -> FramePlan {
     let config = config(ranks, settings);
     let material = SnapshotInput::open(&config, &Quiet).unwrap();
-    plan_for_ranks(config, &material, None).unwrap()
+    plan_for_ranks(config, &material, None, false).unwrap()
 }
 
 /// The row of the strategy that is planned.

@@ -101,7 +101,7 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
                 &zoetrope_data::Quiet,
             )
             .unwrap();
-            let plan = plan_for_ranks(config, &material, None).unwrap();
+            let plan = plan_for_ranks(config, &material, None, false).unwrap();
             assert_eq!(plan.frames.len(), 1);
             let taken = plan.head.candidates.iter().find(|candidate| candidate.taken).unwrap();
             let row: &Row = taken.cells.as_ref().unwrap();

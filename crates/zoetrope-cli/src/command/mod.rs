@@ -1,6 +1,7 @@
 //! The commands, one file each: flags, what they call, what they print.
 
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> 
         Command::Plan(args) => plan::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Bench(command) => bench::run(command),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Checkpoint(command) => checkpoint::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

@@ -29,6 +29,9 @@ pub(crate) struct PlanArgs {
     /// Replace the file
     #[arg(long, requires = "out")]
     force: bool,
+    /// Say of every way to share it what its time goes to, and what change of the machine would make it the fastest
+    #[arg(long)]
+    why: bool,
     /// Print the plan as one JSON document
     #[arg(long)]
     json: bool,
@@ -42,6 +45,7 @@ Examples:
   zoetrope plan --data england_covid.json --model tgcn
   zoetrope plan job.toml --out plan.json
   zoetrope plan job.toml --ranks 8                   compares the ways to share it
+  zoetrope plan job.toml --ranks 8 --why             what each is bound by, and what would change the choice
   zoetrope train job.toml --plan plan.json";
 
 /// Says what a user should know about the data, if progress may be shown and no document is.
@@ -54,6 +58,12 @@ fn tell(args: &PlanArgs, warnings: &[String]) {
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let mut config = args.settings.layers().build()?;
+    if args.why && config.train.ranks < 2 {
+        return Err(Failure::usage(
+            "--why compares the ways to share a run, and one rank has one way",
+        )
+        .hint("say for how many with --ranks"));
+    }
     prepare(&config)?;
     if let Some(out) = &args.out {
         may_write(out, args.force)?;
@@ -64,10 +74,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let given = load_plan(&config)?;
     match opened {
         Opened::Snapshots(material) if config.train.ranks > 1 => {
-            let mut plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+            let mut plan = rayon::scope(|_| plan_for_ranks(config, &material, given, args.why))?;
             tell(args, &material.warnings);
             plan.head.warnings = material.warnings;
-            args.show(&plan.clone().into(), |saved| Ok(report::render_shared(&plan, saved)))
+            args.show(&plan.clone().into(), |saved| {
+                Ok(report::render_shared(&plan, args.why, saved))
+            })
         }
         opened => match opened.start(config, given, Timeline::new())? {
             Run::Snapshots(mut session) => {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_config::{Config, Device};
+use zoetrope_calibrate::kept::{self, Known};
+use zoetrope_config::Config;
 use zoetrope_data::{GraphFacts, facts_file, regular_file};
 use zoetrope_sim::machine::DeviceKind;
 use zoetrope_sim::{Job, Machine, Options};
+use zoetrope_tensor::Device;
 use zoetrope_train::snapshots::session::ForetoldRun;
 use zoetrope_train::train::{Opened, load_plan};
 
@@ -26,9 +28,9 @@ use crate::settings::Settings;
 pub(crate) struct SimArgs {
     #[command(flatten)]
     settings: Settings,
-    /// The machine: a file, or laptop, h200, esdg, dgc, a100x4, sven, blad-2080ti, blad-dgx2, pipad, h100x1024
+    /// The machine: a file, or this (as measured; taken if nothing is given and it was), laptop, h200, esdg, dgc, a100x4, sven, blad-2080ti, blad-dgx2, pipad, h100x1024
     #[arg(long, value_name = "FILE|NAME")]
-    machine: String,
+    machine: Option<String>,
     /// A rank whose device is slower, e.g. 3=0.7 for 0.7 times its speed; repeat for several
     #[arg(long, value_name = "RANK=SPEED", value_parser = straggler)]
     straggler: Vec<(usize, f64)>,
@@ -60,6 +62,9 @@ Examples:
   zoetrope sim job.toml --plan plan.json --machine my-cluster.toml --ranks 8 --json
   zoetrope data inspect graph.npz --json > graph-facts.json
   zoetrope sim --data facts:graph-facts.json --model tm-gcn --machine esdg --ranks 128";
+
+/// The machine if none is given and this one was not measured.
+const DEFAULT: &str = "laptop";
 
 /// More bytes than this are not a machine file.
 const MOST_BYTES: u64 = 1 << 20;
@@ -94,6 +99,13 @@ pub(crate) struct WholeRun {
 }
 
 impl Simulated {
+    /// Within which seconds an epoch ends, if the machine was measured.
+    pub(crate) fn interval(&self) -> Option<[f64; 2]> {
+        let spread = self.machine.calibration.as_ref()?.spread;
+        let seconds = self.outcome.seconds;
+        Some([seconds / (1.0 + spread), seconds * (1.0 + spread)])
+    }
+
     /// Bytes that a rank holds: on its GPU if it has one, otherwise in the memory of the host.
     pub(crate) fn rank_bytes(&self) -> u64 {
         match self.run.plan.gpu {
@@ -105,7 +117,7 @@ impl Simulated {
 
 /// Runs the command.
 pub(crate) fn run(args: &SimArgs) -> Result<String, Failure> {
-    let machine = machine(&args.machine)?;
+    let machine = machine(args.machine.as_deref())?;
     let mut config = configuration(args, &machine)?;
     for path in args.trace.iter().chain(&args.svg).chain(&args.chakra) {
         may_write(path, args.force)?;
@@ -158,7 +170,23 @@ pub(crate) fn run(args: &SimArgs) -> Result<String, Failure> {
 }
 
 /// A machine that is built in, or of a file.
-pub(crate) fn machine(named: &str) -> Result<Machine, Failure> {
+pub(crate) fn machine(named: Option<&str>) -> Result<Machine, Failure> {
+    let kept = || kept::find(&Device::Cpu, env!("CARGO_PKG_VERSION"));
+    let named = match named {
+        None => match kept() {
+            Known::Measured(machine) => return Ok(*machine),
+            Known::Not(_) => DEFAULT,
+        },
+        Some("this") => {
+            return match kept() {
+                Known::Measured(machine) => Ok(*machine),
+                Known::Not(why) => {
+                    Err(Failure::usage(why).hint("measure this machine with zoetrope calibrate"))
+                }
+            };
+        }
+        Some(named) => named,
+    };
     let is_path = named.ends_with(".toml") || named.contains(std::path::is_separator);
     if !is_path {
         return Machine::named(named).map_err(|error| {
@@ -184,7 +212,7 @@ fn configuration(args: &SimArgs, machine: &Machine) -> Result<Config, Failure> {
     let device = if on_gpu { "cuda" } else { "cpu" };
     let below = Config::builder().flag("--machine", "train.device", device);
     let config = args.settings.over(below).build()?;
-    if matches!(config.train.device, Device::Cuda(_)) != on_gpu {
+    if matches!(config.train.device, zoetrope_config::Device::Cuda(_)) != on_gpu {
         let has = if on_gpu { "GPUs" } else { "no GPUs" };
         return Err(Failure::usage(format!(
             "train.device = {}, but {} has {has}",
@@ -227,7 +255,8 @@ fn document(found: &Simulated) -> String {
     let document = json!({
         "schema": 1,
         "machine": found.machine,
-        "calibrated": false,
+        "calibrated": found.machine.calibration.is_some(),
+        "interval": found.interval(),
         "plan": {
             "planner": head.planner,
             "data": head.data,

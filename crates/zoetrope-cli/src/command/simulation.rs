@@ -3,7 +3,7 @@
 use zoetrope_config::Config;
 use zoetrope_data::Progress;
 use zoetrope_plan::{Plan, Transport};
-use zoetrope_sim::machine::DeviceKind;
+use zoetrope_sim::operators::Operators;
 use zoetrope_sim::{Job, Machine, ModelFacts, Options, Outcome, SimError};
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{ForetoldRun, foretell};
@@ -37,11 +37,11 @@ impl<P: Progress> Simulation<'_, P> {
             let machine = machine.name.clone();
             return Err(refused(SimError::TooManyRanks { ranks, machine, nodes, devices }));
         }
-        let gpu = (machine.device.kind == DeviceKind::Gpu).then_some(machine.device.memory_bytes);
+        let threads = config.train.threads_to_start().unwrap_or((machine.devices / ranks).max(1));
         bars.begin("programs", Some(ranks as u64));
         let mut job = Job::default();
         let foretold = rayon::scope(|_| {
-            foretell(config, material, given, gpu, &mut |program| {
+            foretell(config, material, given, machine, &mut |program| {
                 job.push(program);
                 bars.advance(1);
             })
@@ -51,6 +51,7 @@ impl<P: Progress> Simulation<'_, P> {
             evolves: foretold.evolves,
             weights: foretold.weights,
             optimiser_slots: foretold.optimiser_slots,
+            operators: foretold.operators.clone().map(|found| Operators { threads, ..found }),
         };
         job.members =
             foretold.plan.cells().map_or(1, |cells| cells.grid(ranks as u32).members as usize);

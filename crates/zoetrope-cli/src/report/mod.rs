@@ -4,6 +4,7 @@
 
 pub(crate) mod bars;
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod curve;
 pub(crate) mod dataset;
 pub(crate) mod human;

@@ -61,7 +61,7 @@ fn on_gpu(plan: &FramePlan, heading: &'static str, style: Style) -> String {
 }
 
 /// The report of `zoetrope plan` for several ranks: the ways to share it, and what this one takes.
-pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
+pub(crate) fn render_shared(plan: &FramePlan, why: bool, saved: Option<&Path>) -> String {
     let style = Style::stdout();
     let (heading, ranks) = (style.bold("Plan"), plan.head.ranks);
     let mut text = format!(
@@ -73,7 +73,10 @@ pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
         text.push_str(&format!("  {reason}\n"));
     }
     if !plan.head.candidates.is_empty() {
-        text.push_str(&compared(&plan.head.candidates, style));
+        text.push_str(&compared(&plan.head.candidates, plan.head.timed_by.as_deref(), style));
+    }
+    if why {
+        text.push_str(&reasons(&plan.head.candidates, style));
     }
     text.push_str(&format!("\n{}", memory(&plan.head.memory, "memory of a rank", style)));
     text.push_str(&on_gpu(plan, "memory of a rank's GPU", style));
@@ -82,7 +85,7 @@ pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
 }
 
 /// Ways to share a run side by side. What is recommended has a mark, what is planned instead another one.
-fn compared(candidates: &[Proposal], style: Style) -> String {
+fn compared(candidates: &[Proposal], timed_by: Option<&str>, style: Style) -> String {
     let right = |heading| (heading, Align::Right);
     let mut moved = Table::new(&[
         ("bytes of a step", Align::Left),
@@ -154,10 +157,45 @@ fn compared(candidates: &[Proposal], style: Style) -> String {
         "edges: those of the busiest rank, as a multiple of the mean.",
         "memory: of the rank that needs most, as a process (mpirun); --memory-limit holds for a process.",
         "threads: of all ranks together in one process (train --ranks).",
-        "epoch: predicted for ranks of one machine; good to compare, not to promise.",
     ];
-    notes.iter().for_each(|note| text.push_str(&format!("  {}\n", style.dim(note))));
+    let times = match timed_by {
+        Some(machine) => format!("epoch: simulated on {machine}."),
+        None => "epoch: from bytes and rates; good to compare, not to promise.".to_owned(),
+    };
+    for note in notes.into_iter().map(str::to_owned).chain(wrap(&times, WIDTH - 2)) {
+        text.push_str(&format!("  {}\n", style.dim(&note)));
+    }
     text
+}
+
+/// What the time of each way goes to, and what would make it the fastest.
+fn reasons(candidates: &[Proposal], style: Style) -> String {
+    let right = |heading| (heading, Align::Right);
+    let mut table = Table::new(&[
+        ("why", Align::Left),
+        right("epoch"),
+        right("bytes"),
+        right("memory"),
+        ("bound by", Align::Left),
+        ("would be the fastest with", Align::Left),
+    ]);
+    for candidate in candidates {
+        let flip = match (&candidate.flip, candidate.recommended, candidate.fits) {
+            (_, true, _) => "it is".to_owned(),
+            (_, _, false) => "more memory".to_owned(),
+            (Some(flip), ..) => flip.clone(),
+            (None, ..) => "nothing up to 100 ×".to_owned(),
+        };
+        table.row([
+            candidate.strategy.clone(),
+            format!("{:.2} ms", candidate.seconds * 1e3),
+            human::bytes(candidate.bytes),
+            human::bytes(candidate.memory_bytes),
+            candidate.binds.clone().unwrap_or_else(|| "not simulated".to_owned()),
+            flip,
+        ]);
+    }
+    format!("\n{}", table.render(style))
 }
 
 fn some_bytes(bytes: u64) -> String {

@@ -41,11 +41,18 @@ pub(crate) fn render(found: &Simulated) -> String {
         human::plural(nodes, "node"),
         style.bold(&machine.name),
     );
-    text.push_str(&format!("  an epoch takes {}\n", style.bold(&time(outcome.seconds))));
-    let honest = format!(
-        "The machine is not calibrated ({}): good to compare plans, no interval is known.",
-        machine.source
-    );
+    text.push_str(&format!("  an epoch takes {}", style.bold(&time(outcome.seconds))));
+    let honest = match found.interval() {
+        Some([least, most]) => {
+            text.push_str(&format!(", {} to {}", time(least), time(most)));
+            format!("Times of operators: {}.", machine.source)
+        }
+        None => format!(
+            "The machine is not calibrated ({}): good to compare plans, no interval is known.",
+            machine.source
+        ),
+    };
+    text.push('\n');
     let unknown = found.run.unknown.iter().cloned();
     for note in std::iter::once(honest).chain(unknown) {
         for line in wrap(&note, WIDTH - 2) {

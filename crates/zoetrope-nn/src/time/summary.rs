@@ -42,6 +42,7 @@ impl Summary {
             inputs: forward.tape.shape(x).cols + NUMBER_COLUMNS,
             outputs: self.count,
             needs_gradient: forward.tape.needs_gradient(x),
+            recorded: forward.tape.len(),
         };
         listener.stage(stage, Instant::now());
     }

@@ -36,6 +36,9 @@ pub struct Head {
     /// stands here, like the reasons, so that what `plan --json` prints is what `train --plan` reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Proposal>,
+    /// The machine that the times of candidates are of, if they were simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_by: Option<String>,
 }
 
 impl Head {

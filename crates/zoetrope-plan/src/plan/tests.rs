@@ -22,6 +22,7 @@ fn plan() -> FramePlan {
             reasons: Vec::new(),
             warnings: Vec::new(),
             candidates: Vec::new(),
+            timed_by: None,
         },
         rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
         frames: vec![Frame::whole(0..4), Frame::whole(2..6)],

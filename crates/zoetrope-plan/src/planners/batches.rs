@@ -54,6 +54,7 @@ impl Planner for Batches {
                 reasons,
                 warnings: Vec::new(),
                 candidates: Vec::new(),
+                timed_by: None,
             },
             events: facts.events,
             rule,
@@ -71,6 +72,7 @@ impl Planner for Batches {
             bytes: 0,
             asked: true,
             why,
+            binds: None,
         }])
     }
 }

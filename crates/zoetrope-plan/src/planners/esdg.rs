@@ -178,6 +178,7 @@ impl Proposer<'_> {
             plan: plan.into(),
             cells: Some(row),
             why,
+            binds: None,
         })
     }
 

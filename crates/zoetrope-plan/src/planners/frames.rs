@@ -61,7 +61,15 @@ impl Planner for Frames {
         } else {
             "one rank computes everything".to_owned()
         };
-        Ok(vec![Candidate { plan: plan.into(), cells: None, seconds, bytes, asked: true, why }])
+        Ok(vec![Candidate {
+            plan: plan.into(),
+            cells: None,
+            seconds,
+            bytes,
+            asked: true,
+            why,
+            binds: None,
+        }])
     }
 }
 

@@ -158,6 +158,7 @@ impl FrameLayout {
                 reasons: all,
                 warnings: Vec::new(),
                 candidates: Vec::new(),
+                timed_by: None,
             },
             rule: wishes.rule,
             frames: self.frames,

@@ -3,7 +3,7 @@
 //! Every way to lay out an epoch, and so every paper, is a [`Planner`]: a pure function from what is known of
 //! the graph, the model and the machine, and from what the user wishes, to [`Candidate`]s. It touches no
 //! device and no file. [`choose`] asks the planners that the wishes allow and takes the candidate that is
-//! predicted to be fastest among those that fit into the memory.
+//! simulated ([`Timer`]) or predicted to be fastest among those that fit into the memory.
 
 pub mod batches;
 mod device;
@@ -11,6 +11,7 @@ pub mod esdg;
 pub mod frames;
 pub mod layout;
 mod memory;
+pub mod timer;
 
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotSequence;
@@ -24,6 +25,8 @@ use crate::plan::sharing::Sharing;
 use crate::strategy::{Machine, Row, Traffic};
 use crate::wishes::Wishes;
 use crate::workload::{BatchWorkload, FrameWorkload};
+
+pub use timer::{Timed, Timer};
 
 pub(crate) use memory::{PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
 
@@ -91,6 +94,8 @@ pub struct Question<'a> {
     pub workload: Workload<'a>,
     /// What ranks run on.
     pub machine: Machine,
+    /// Who knows how long candidates take there; without one they are compared by bytes over its rates.
+    pub timer: Option<&'a dyn Timer>,
     /// Who divides vertices with few edges between parts, if it is not this crate.
     pub divider: Option<&'a dyn Divider>,
     /// The GPU of a rank, if they have one.
@@ -114,6 +119,8 @@ pub struct Candidate {
     pub asked: bool,
     /// What speaks for it, in numbers.
     pub why: String,
+    /// What its time goes to most, if it was simulated.
+    pub binds: Option<String>,
 }
 
 /// A candidate in short, as a plan keeps it.
@@ -137,6 +144,12 @@ pub struct Proposal {
     pub recommended: bool,
     /// Why one would take it.
     pub why: String,
+    /// What its time goes to most, if it was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binds: Option<String>,
+    /// The smallest change of the machine that would make it the fastest, if that was asked for and there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip: Option<String>,
     /// The numbers of a step, if ranks share cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Row>,
@@ -199,6 +212,7 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
             Err(_) => {}
         }
     }
+    let timed_by = timer::apply(question.timer, &mut candidates);
     let limit = question.gpu.map_or(wishes.memory_limit, |gpu| Some(gpu.memory_limit));
     let order = |&at: &usize| candidates[at].order(limit);
     let asked_for = (0..candidates.len()).filter(|&at| candidates[at].asked);
@@ -228,6 +242,7 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
     }
     let head = plan.head_mut();
     head.candidates = proposals;
+    head.timed_by = timed_by;
     head.reasons.extend(reason);
     Ok(plan)
 }
@@ -264,6 +279,8 @@ impl Candidate {
             taken: false,
             recommended: false,
             why: self.why.clone(),
+            binds: self.binds.clone(),
+            flip: None,
             cells: self.cells.clone(),
         }
     }

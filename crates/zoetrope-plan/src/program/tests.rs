@@ -24,6 +24,7 @@ fn head(ranks: usize) -> Head {
         reasons: Vec::new(),
         warnings: Vec::new(),
         candidates: Vec::new(),
+        timed_by: None,
     }
 }
 

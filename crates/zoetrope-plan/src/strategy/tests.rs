@@ -69,7 +69,11 @@ fn question<'a>(
         blocks: Some(1),
         recompute: true,
         memory_limit: None,
-        machine: Machine::one_host(),
+        machine: Machine {
+            memory_bytes_per_second: 8e9,
+            link_bytes_per_second: 4e9,
+            message_seconds: 5e-6,
+        },
         seed: 0,
     }
 }

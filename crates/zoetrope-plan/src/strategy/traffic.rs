@@ -199,10 +199,3 @@ pub struct Machine {
     /// Seconds that a message takes whatever its length.
     pub message_seconds: f64,
 }
-
-impl Machine {
-    /// Ranks of one machine: messages are copies in memory.
-    pub fn one_host() -> Self {
-        Self { memory_bytes_per_second: 8e9, link_bytes_per_second: 4e9, message_seconds: 5e-6 }
-    }
-}

@@ -204,7 +204,8 @@ impl Engine<'_> {
             _ => most / (ranks.len().max(2) - 1) as f64,
         };
         let sums_parts = first.kind == TaskKind::AllReduce && values > ONE_ROUND_BYTES as f64;
-        let sent = Message { machine: self.machine, sums_parts, nodes, bytes: &bytes };
+        let is_sum = first.kind == TaskKind::AllReduce;
+        let sent = Message { machine: self.machine, is_sum, sums_parts, nodes, bytes: &bytes };
         let moved = sent.moved();
         let mut of_class = Vec::with_capacity(classes.len());
         let mut seen = BTreeSet::new();

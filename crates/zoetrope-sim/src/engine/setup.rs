@@ -70,7 +70,7 @@ impl<'a> Engine<'a> {
         let kept = if options.one_by_one { Vec::new() } else { kept(&tasks) };
         let make = |tasks: &&[Task]| {
             let short = if options.one_by_one { tasks.to_vec() } else { shortened(tasks, &kept) };
-            Program::new(short, &job.model)
+            Program::new(short, &job.model, machine)
         };
         let programs: Vec<Program> = tasks.iter().map(make).collect();
         let all = programs.iter().flat_map(|program| program.tasks.iter());

@@ -152,6 +152,54 @@ impl<'f> Fields<'f> {
         self.take(key, &expected, read)
     }
 
+    /// Numbers that each are in a range, if they are there; `ascending` or not.
+    pub(super) fn numbers_if(
+        &self,
+        key: &'static str,
+        range: &Range,
+        ascending: bool,
+    ) -> Option<Vec<f64>> {
+        let order = if ascending { ", each greater than the one before" } else { "" };
+        let expected = format!("a list of numbers {}{order}", range.words);
+        let read = |value: &Value| {
+            let number = |value: &Value| {
+                let whole = || value.as_integer().map(|number| number as f64);
+                let number = value.as_float().or_else(whole)?;
+                (range.least..=range.most).contains(&number).then_some(number)
+            };
+            let list: Vec<f64> = value.as_array()?.iter().map(number).collect::<Option<_>>()?;
+            let sorted = !ascending || list.is_sorted_by(|left, right| left < right);
+            (!list.is_empty() && sorted).then_some(list)
+        };
+        self.take(key, &expected, read)
+    }
+
+    /// Numbers that have to be there.
+    pub(super) fn numbers(&self, key: &'static str, range: &Range, ascending: bool) -> Vec<f64> {
+        let found = self.numbers_if(key, range, ascending);
+        self.require(key, "a list of numbers");
+        found.unwrap_or_else(|| vec![1.0])
+    }
+
+    /// As many numbers above 0 as there are points.
+    pub(super) fn values(&self, key: &'static str, points: usize) -> Vec<f64> {
+        let found = self.numbers(key, &POSITIVE, false);
+        if found.len() == points {
+            return found;
+        }
+        let fields = self.fields.borrow();
+        if let Some(field) = fields.iter().find(|field| field.key == key) {
+            self.problems.borrow_mut().push(MachineProblem::BadValue {
+                file: self.file.to_owned(),
+                line: field.line,
+                key: key.to_owned(),
+                expected: format!("{points} numbers, one for each point of its table"),
+                got: found.len().to_string(),
+            });
+        }
+        vec![1.0; points]
+    }
+
     /// Whether something is so; not, if the key is not there.
     pub(super) fn flag(&self, key: &'static str) -> bool {
         self.take(key, "true or false", Value::as_bool).unwrap_or(false)

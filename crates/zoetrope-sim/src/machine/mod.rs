@@ -4,16 +4,21 @@
 //! ([`Machine::parse`]). A rank is a device: rank `r` is on node `r / devices`.
 
 mod built_in;
+pub mod calibration;
 mod fields;
+mod measured;
 mod problem;
 mod quantity;
 mod reading;
+mod scaled;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
+pub use calibration::Calibration;
 pub use problem::{MachineError, MachineProblem};
+pub use scaled::Part;
 
 /// What computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -127,6 +132,11 @@ pub struct Machine {
     pub node_dollars_per_hour: Option<f64>,
     /// Failures, if they are expected.
     pub failures: Option<Failures>,
+    /// Bytes of a checkpoint that a node writes in a second, if known.
+    pub checkpoint_bytes_per_second: Option<f64>,
+    /// What was measured of it, if it was.
+    #[serde(skip)]
+    pub calibration: Option<Calibration>,
 }
 
 impl Machine {

@@ -1,6 +1,7 @@
 //! Machine files: the text that describes a machine.
 
 use super::fields::{FRACTION, Fields, NOT_NEGATIVE, POSITIVE};
+use super::measured;
 use super::problem::MachineError;
 use super::quantity::{BYTE_RATE, BYTES, FLOP_RATE, TIME};
 use super::{AllReduce, Device, DeviceKind, Failures, Link, LinkKind, Machine};
@@ -103,6 +104,9 @@ impl Machine {
                 &POSITIVE,
             ),
         });
+        let checkpoint_bytes_per_second =
+            fields.quantity_if("storage.checkpoint_rate", &BYTE_RATE, &POSITIVE);
+        let calibration = fields.has("calibration").then(|| measured::read(&fields));
         fields.finish()?;
         Ok(Self {
             name,
@@ -117,6 +121,8 @@ impl Machine {
             all_reduce,
             node_dollars_per_hour,
             failures,
+            checkpoint_bytes_per_second,
+            calibration,
         })
     }
 }

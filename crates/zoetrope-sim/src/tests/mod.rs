@@ -1,5 +1,6 @@
 //! The simulator against closed forms and against itself.
 
+mod calibrated;
 mod chakra;
 mod closed_forms;
 mod invariants;

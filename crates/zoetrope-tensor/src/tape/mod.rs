@@ -15,6 +15,7 @@ mod backward;
 mod gradient;
 mod kept;
 mod node;
+mod operations;
 mod pieces;
 
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub use backward::Seed;
 pub(crate) use gradient::{Gradient, Opened, sink};
 pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
+pub use operations::{Family, Floor, Operation};
 pub use pieces::Piece;
 
 /// A matrix on a tape. Valid until the tape is reset.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_data::split::Part;
 use zoetrope_plan::planners::{Workload, batches};
-use zoetrope_plan::strategy::Machine;
 use zoetrope_plan::{
     BatchPlan, BatchWorkload, FrameRule, GpuFacts, MeasuredBatches, Plan, PlanError, Question,
     Wishes, choose,
@@ -15,6 +14,7 @@ use zoetrope_tensor::Device;
 use super::material::EventInput;
 use super::schedule::{Batch, Schedule};
 use crate::error::TrainError;
+use crate::planned_machine;
 
 /// The saved plan if it fits, or the one that planners propose.
 ///
@@ -79,9 +79,10 @@ fn proposed(
     wishes: &Wishes,
     gpu: Option<&GpuFacts>,
 ) -> Result<BatchPlan, TrainError> {
-    let (workload, machine) = (Workload::Batches(facts), Machine::one_host());
+    let machine = planned_machine::rates(&planned_machine::of(&Device::Cpu));
+    let workload = Workload::Batches(facts);
     let Plan::Batches(mut plan) =
-        choose(&Question { workload, machine, divider: None, gpu, wishes })?
+        choose(&Question { workload, machine, timer: None, divider: None, gpu, wishes })?
     else {
         let planner = wishes.planner.clone().unwrap_or_default();
         return Err(PlanError::NothingProposed { planner }.into());

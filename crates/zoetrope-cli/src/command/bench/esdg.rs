@@ -108,7 +108,7 @@ pub(crate) struct Found {
 
 /// Runs the command.
 pub(crate) fn run(args: &EsdgArgs) -> Result<String, Failure> {
-    let (machine, modern) = (sim::machine(&args.machine)?, sim::machine(&args.modern)?);
+    let (machine, modern) = (sim::machine(Some(&args.machine))?, sim::machine(Some(&args.modern))?);
     for one in [&machine, &modern] {
         if one.copy.is_none() {
             let name = &one.name;

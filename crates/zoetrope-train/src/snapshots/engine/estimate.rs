@@ -277,17 +277,29 @@ fn measured(
     Ok((cost, wide.tape.max(dense) as u64))
 }
 
+/// Whether a run asks for more answers than a miniature is run with.
+pub(super) fn asks_more_than_is_run(
+    config: &Config,
+    task: TaskName,
+    outputs: usize,
+    size: &SmallSize,
+    steps: usize,
+) -> bool {
+    let answers = Answers::of(config, task, outputs);
+    answers.count() > answers.most(config, task, size, steps)
+}
+
 /// How large a miniature is.
-struct SmallSize {
-    vertices: usize,
+pub(super) struct SmallSize {
+    pub(super) vertices: usize,
     /// The edges of a snapshot.
-    edges: usize,
+    pub(super) edges: usize,
     /// Values of the embedding of a vertex.
     width: usize,
 }
 
 impl SmallSize {
-    fn new(
+    pub(super) fn new(
         config: &Config,
         task: TaskName,
         material: &SnapshotInput,
@@ -430,7 +442,7 @@ pub fn block_states(
 }
 
 /// A small graph of random edges with the widths of the real one.
-fn miniature(
+pub(super) fn miniature(
     like: &SnapshotInput,
     task: TaskName,
     outputs: usize,

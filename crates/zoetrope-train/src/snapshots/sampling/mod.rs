@@ -27,6 +27,7 @@ mod link_ranks;
 mod link_sampler;
 mod link_scores;
 mod one_versus_many;
+pub mod pace;
 mod pairs;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod predict;
 mod program;
 mod restore;
 mod start;
+mod timing;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

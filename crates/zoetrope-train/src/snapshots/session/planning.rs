@@ -17,7 +17,7 @@ use zoetrope_nn::optimiser::Gradients;
 use zoetrope_nn::{Parameters, PreparedGraph};
 use zoetrope_plan::partition::Divider;
 use zoetrope_plan::planners::{Workload, layout};
-use zoetrope_plan::strategy::{Machine, Traffic};
+use zoetrope_plan::strategy::Traffic;
 use zoetrope_plan::{
     BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, ModelStage, Plan,
     PlanError, Question, StageRole, Wishes, choose,
@@ -27,9 +27,11 @@ use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
 use zoetrope_tensor::{Device, SparseGroup};
 
 use super::metis::MetisDivider;
+use super::timing::SimTimer;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::optimise;
+use crate::planned_machine;
 use crate::snapshots::engine::{
     Extent, Layout, Network, SentBytes, StateSize, StepCost, block_states, stages, step_cost,
 };
@@ -38,7 +40,8 @@ use crate::snapshots::task;
 use crate::train::agreement;
 
 /// The plan of a run by `train.ranks` ranks, each in a process of its own, with the ways to share it
-/// side by side. Nothing is executed, and none of those ranks has to be there.
+/// side by side; `why` looks for the changes of the machine that would make each of them the fastest. Nothing is
+/// executed, and none of those ranks has to be there.
 ///
 /// # Errors
 /// As [`Session::start`](super::Session::start).
@@ -46,12 +49,15 @@ pub fn plan_for_ranks(
     mut config: Config,
     material: &SnapshotInput,
     given: Option<Plan>,
+    why: bool,
 ) -> Result<FramePlan, TrainError> {
     let given = of_frames(given, &config)?;
     let ranks = PlannedRanks { all: config.train.ranks as u32, in_process: 1 };
     // A machine without a GPU can plan for one that has some, but not say what these will do.
     let device = device::open(&config, &Timeline::new(), None).unwrap_or_default();
-    let draft = Draft::new(&mut config, material, given, ranks)?;
+    let machine = planned_machine::of(&device);
+    let draft = Draft::new(&mut config, material, given, ranks)?.on(machine);
+    let draft = Draft { why, ..draft };
     let gpu = device.gpu().map(|gpu| {
         let absent = Err("the ranks are not there yet".to_owned());
         draft.gpu_facts(material, gpu.memory_use().limit as u64, absent)
@@ -74,7 +80,11 @@ pub(super) struct Draft<'c> {
     given: Option<FramePlan>,
     ranks: PlannedRanks,
     rule: FrameRule,
-    outputs: usize,
+    pub(super) outputs: usize,
+    /// What it will run on; one that is built in if nobody says.
+    machine: Option<zoetrope_sim::Machine>,
+    /// Whether candidates are told what would make them the fastest.
+    why: bool,
 }
 
 impl<'c> Draft<'c> {
@@ -108,7 +118,20 @@ impl<'c> Draft<'c> {
         let steps = rule.frame.unwrap_or(training.len());
         let (width, vertices) = (material.width(), material.vertices());
         let network = Network::new(config, task_name, width, outputs, steps, vertices)?;
-        Ok(Self { config, task_name, network, given, ranks, rule, outputs })
+        let machine = None;
+        Ok(Self { config, task_name, network, given, ranks, rule, outputs, machine, why: false })
+    }
+
+    /// The same for a machine: what its plans are timed on.
+    pub(super) fn on(self, machine: zoetrope_sim::Machine) -> Self {
+        Self { machine: Some(machine), ..self }
+    }
+
+    /// Threads that a rank computes on.
+    pub(super) fn threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let each = (cores / self.ranks.all.max(1) as usize).max(1);
+        self.config.train.threads_to_start().unwrap_or(each)
     }
 
     /// The plan: the saved one if it fits, or the one that planners propose. Of several ranks that are there
@@ -250,10 +273,20 @@ impl<'c> Draft<'c> {
         };
         let (graph, traffic) = (&*material.sequence, &traffic);
         let workload = Workload::Frames { facts, graph, traffic };
-        let machine = Machine::one_host();
+        let machine = self.machine.clone();
+        let machine = machine.unwrap_or_else(|| planned_machine::built_in(gpu.is_some()));
+        let timer = SimTimer::new(self, material, &machine);
         let metis = wishes.metis.then(MetisDivider::find).transpose()?;
         let divider = metis.as_ref().map(|metis| metis as &dyn Divider);
-        let chosen = choose(&Question { workload, machine, divider, gpu, wishes });
+        let question = Question {
+            workload,
+            machine: planned_machine::rates(&machine),
+            timer: Some(&timer),
+            divider,
+            gpu,
+            wishes,
+        };
+        let chosen = choose(&question);
         if let Some(error) = failed.take() {
             return Err(error);
         }
@@ -264,6 +297,9 @@ impl<'c> Draft<'c> {
         let chosen = self.config.chosen().iter().map(|choice| format!("chosen: {choice}"));
         let mut plan = plan;
         plan.head.reasons.splice(0..0, chosen);
+        if self.why {
+            timer.tell_flips(&mut plan.head.candidates);
+        }
         Ok(plan)
     }
 

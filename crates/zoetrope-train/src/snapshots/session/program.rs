@@ -3,11 +3,15 @@
 
 use zoetrope_config::{Config, LossOn, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
+use zoetrope_graph::{GraphError, SnapshotSequence};
 use zoetrope_nn::Role;
 use zoetrope_nn::model::Coverage;
 use zoetrope_plan::{
     CopySizes, FrameFacts, FramePlan, ModelStage, Plan, Residency, StageRole, TaskGraph,
 };
+use zoetrope_sim::Machine;
+use zoetrope_sim::machine::DeviceKind;
+use zoetrope_sim::operators::Operators;
 use zoetrope_tensor::Device;
 
 use super::Session;
@@ -15,7 +19,7 @@ use super::epoch::frame_order;
 use super::planning::{Draft, of_frames, sent_features, summed};
 use crate::error::TrainError;
 use crate::learner::optimise;
-use crate::snapshots::engine::{CountedCopies, Layout, Network, SentBytes, stages};
+use crate::snapshots::engine::{CountedCopies, Layout, Network, SentBytes, operators, stages};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Questions, Task};
 
@@ -63,12 +67,14 @@ pub struct ForetoldRun {
     pub weights: usize,
     /// Arrays that the optimiser keeps for each of them.
     pub optimiser_slots: usize,
+    /// Its operators, if miniatures tell them.
+    pub operators: Option<Operators>,
     /// What programs should say and do not.
     pub unknown: Vec<String>,
 }
 
-/// Tells the programs of all `train.ranks` ranks of a run, in their order: of its first epoch, on GPUs that have
-/// `gpu_bytes` of memory each, or on processors. None of those has to be there.
+/// Tells the programs of all `train.ranks` ranks of a run, in their order: of its first epoch, on a machine. Its devices
+/// need not be there.
 ///
 /// # Errors
 /// As [`Session::start`].
@@ -76,59 +82,23 @@ pub fn foretell(
     mut config: Config,
     material: &SnapshotInput,
     given: Option<Plan>,
-    gpu_bytes: Option<u64>,
+    machine: &Machine,
     tell: &mut dyn FnMut(TaskGraph),
 ) -> Result<ForetoldRun, TrainError> {
     let given = of_frames(given, &config)?;
     let all = config.train.ranks;
     let ranks = PlannedRanks { all: all as u32, in_process: 1 };
-    let draft = Draft::new(&mut config, material, given, ranks)?;
-    let gpu = gpu_bytes.map(|bytes| draft.gpu_facts(material, bytes, Ok(())));
+    let draft = Draft::new(&mut config, material, given, ranks)?.on(machine.clone());
+    let has_gpus = machine.device.kind == DeviceKind::Gpu;
+    let gpu = has_gpus
+        .then_some(machine.device.memory_bytes)
+        .map(|bytes| draft.gpu_facts(material, bytes, Ok(())));
     let plan = draft.plan(material, gpu.as_ref(), false)?;
+    draft.programs(material, &plan, tell)?;
     let found = draft.stages_of(material, &plan)?;
-    let training = material.steps_of(Part::Train, draft.task_name);
     let counted = material.sequence.counts().is_some();
-    let (asked, draws) = if counted {
-        (expected(draft.task_name, material, &training), draws(draft.task_name))
-    } else {
-        let mut task = task::make(draft.config, draft.task_name, material)?;
-        (asked(task.as_mut(), material, &training), task.draws())
-    };
-    let statistics = statistics(&draft.network);
-    let forms = draft.network.model.forms();
-    let sends = plan.gpu.is_some() && !plan.splits_snapshots() && !counted;
-    let graph = sends.then(|| draft.sent_graph(material, &Device::Cpu)).transpose()?;
-    let states = draft.states_of(material, &plan)?;
-    let order = frame_order(&plan, draft.config, 0);
-    for rank in 0..all {
-        let features = sent_features(material);
-        let states = states.clone();
-        let (sequence, found) = (&material.sequence, &found);
-        let estimated = counted.then(|| {
-            CountedCopies::of_rank(&plan, rank, sequence, &forms, found, features, states.clone())
-        });
-        let estimated = estimated.flatten();
-        let copies = graph.as_ref().and_then(|graph| {
-            let sent = SentBytes::of_rank(&plan, rank, graph, found, features)?;
-            Some(sent.with_states(states))
-        });
-        let copies = copies.as_ref().map(|copies| copies as &dyn CopySizes);
-        let facts = FrameFacts {
-            stages: found,
-            pieces: zoetrope_tensor::sequence_pieces,
-            asks: &asked,
-            draws,
-            statistics: &statistics,
-            graph: sequence,
-            copies: copies.or(estimated.as_ref().map(|copies| copies as &dyn CopySizes)),
-            width: draft.network.model.width(),
-            describes_last: describes_last(&draft.network),
-            asks_last: draft.config.train.loss == LossOn::Last || describes_last(&draft.network),
-            summed: summed(draft.config, &draft.network.parameters),
-        };
-        tell(plan.lower(rank, &order, &facts));
-    }
     Ok(ForetoldRun {
+        operators: draft.operators_of(material, &plan)?,
         unknown: unknown(&plan, counted),
         evolves: !moves_rows(&found),
         weights: draft.network.parameters.weights(),
@@ -137,8 +107,109 @@ pub fn foretell(
     })
 }
 
+impl Draft<'_> {
+    /// Tells the programs of all ranks of a plan, in their order.
+    pub(super) fn programs(
+        &self,
+        material: &SnapshotInput,
+        plan: &FramePlan,
+        tell: &mut dyn FnMut(TaskGraph),
+    ) -> Result<(), TrainError> {
+        let found = &self.stages_of(material, plan)?;
+        let training = material.steps_of(Part::Train, self.task_name);
+        let counted = material.sequence.counts().is_some();
+        let (asked, draws) = if counted {
+            (expected(self.task_name, material, &training), draws(self.task_name))
+        } else {
+            let mut task = task::make(self.config, self.task_name, material)?;
+            (asked(task.as_mut(), material, &training), task.draws())
+        };
+        let statistics = statistics(&self.network);
+        let forms = self.network.model.forms();
+        let sends = plan.gpu.is_some() && !plan.splits_snapshots() && !counted;
+        let sent = sends.then(|| self.sent_graph(material, &Device::Cpu)).transpose()?;
+        let states = self.states_of(material, plan)?;
+        let order = frame_order(plan, self.config, 0);
+        let describes_last = describes_last(&self.network);
+        let (graph, features) = (&material.sequence, sent_features(material));
+        for rank in 0..plan.head.ranks as usize {
+            let estimated = counted.then(|| {
+                let states = states.clone();
+                CountedCopies::of_rank(plan, rank, graph, &forms, found, features, states)
+            });
+            let estimated = estimated.flatten();
+            let copies = sent.as_ref().and_then(|sent| {
+                let sent = SentBytes::of_rank(plan, rank, sent, found, features)?;
+                Some(sent.with_states(states.clone()))
+            });
+            let copies = copies.as_ref().map(|copies| copies as &dyn CopySizes);
+            let facts = FrameFacts {
+                stages: found,
+                pieces: zoetrope_tensor::sequence_pieces,
+                asks: &asked,
+                draws,
+                statistics: &statistics,
+                graph,
+                copies: copies.or(estimated.as_ref().map(|copies| copies as &dyn CopySizes)),
+                width: self.network.model.width(),
+                describes_last,
+                asks_last: self.config.train.loss == LossOn::Last || describes_last,
+                summed: summed(self.config, &self.network.parameters),
+            };
+            tell(plan.lower(rank, &order, &facts));
+        }
+        Ok(())
+    }
+
+    /// The operators of a plan's tasks.
+    pub(super) fn operators_of(
+        &self,
+        material: &SnapshotInput,
+        plan: &FramePlan,
+    ) -> Result<Option<Operators>, TrainError> {
+        let (layout, steps) = (Layout::of(plan), plan.miniature_steps());
+        let (config, task) = (self.config, self.task_name);
+        let found = operators(config, task, material, self.outputs, &layout, steps)?;
+        let graph = &material.sequence;
+        // A graph whose snapshots cannot be looked at counts as even.
+        let skew = skew(graph).unwrap_or(0.0);
+        let (vertices, copies) = (
+            material.vertices().max(1),
+            if graph.is_constant() { 1 } else { graph.steps().max(1) },
+        );
+        Ok(found.map(|stages| Operators {
+            steps,
+            stages,
+            edges_per_row: graph.stored_edges() as f64 / (copies * vertices) as f64,
+            skew,
+            threads: self.threads(),
+        }))
+    }
+}
+
+/// Snapshots that tell how skewed degrees are.
+const SKEW_SNAPSHOTS: usize = 4;
+
+/// The deviation of the degrees of a snapshot over their mean, self-loops among them: the mean of some snapshots.
+fn skew(graph: &SnapshotSequence) -> Result<f64, GraphError> {
+    let vertices = graph.vertices().max(1) as usize;
+    let every = graph.steps().div_ceil(SKEW_SNAPSHOTS).max(1);
+    let (mut sum, mut count) = (0.0, 0);
+    for step in (0..graph.steps()).step_by(every) {
+        graph.visit(step..step + 1, |_, view| {
+            let mut degrees = vec![1.0_f64; vertices];
+            view.dst.iter().for_each(|&dst| degrees[dst as usize] += 1.0);
+            let mean = degrees.iter().sum::<f64>() / vertices as f64;
+            let square = degrees.iter().map(|degree| (degree - mean).powi(2)).sum::<f64>();
+            (sum, count) = (sum + (square / vertices as f64).sqrt() / mean, count + 1);
+            Ok::<_, GraphError>(())
+        })?;
+    }
+    Ok(if count == 0 { 0.0 } else { sum / f64::from(count) })
+}
+
 /// Whether time encoders work on rows.
-fn moves_rows(stages: &[ModelStage]) -> bool {
+pub(super) fn moves_rows(stages: &[ModelStage]) -> bool {
     stages.iter().any(|stage| stage.role == StageRole::ToTime)
 }
 

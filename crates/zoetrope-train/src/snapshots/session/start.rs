@@ -19,6 +19,7 @@ use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
+use crate::planned_machine;
 use crate::snapshots::engine::{
     FrameRunner, FrameSharing, Layout, Piece, SentBytes, block_states, stages,
 };
@@ -61,6 +62,7 @@ impl Session {
         };
         let planned_ranks = planned_ranks(ranks.as_ref());
         let draft = Draft::new(&mut config, &material, given, planned_ranks)?;
+        let draft = draft.on(planned_machine::of(&device));
         let plan = draft.plan_together(&material, &device, linked.clone(), ranks.as_ref())?;
         let (task_name, network) = (draft.task_name, draft.network);
         drop(span);
