@@ -245,3 +245,20 @@ fn parameters_of_event_models_are_counted_as_often_as_they_are_held() {
         assert!((1.0..1.25).contains(&share), "{model}: {planned} of {}", ended.peak_rss_bytes);
     }
 }
+
+/// A wide model on a small graph, whose checkpoint takes more than a step of training.
+#[test]
+fn parameters_of_snapshot_models_are_counted_as_often_as_they_are_held() {
+    let folder = Folder::new();
+    let wide = ["--hidden", "512", "--threads", "1", "--memory-limit", "4GiB"];
+    for model in ["tgcn", "cd-gcn"] {
+        let ended = train(&folder, model, "synthetic:demo?vertices=20&steps=24", &wide);
+        assert_eq!(ended.code(), Some(0), "{}", ended.stderr_text());
+        let memory = folder.summary("run")["plan"]["memory"].as_object().unwrap().clone();
+        let planned: u64 = memory.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+        let share = planned as f64 / ended.peak_rss_bytes as f64;
+        // Seen: 0.89 and 0.92; 0.37 if what saving takes is left out. Kernels keep up to three times the weights
+        // for themselves, which nobody counts.
+        assert!((0.85..1.25).contains(&share), "{model}: {planned} of {}", ended.peak_rss_bytes);
+    }
+}

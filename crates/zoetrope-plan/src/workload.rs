@@ -82,11 +82,31 @@ pub(crate) struct CostIn {
 /// How much more than its largest one takes blocks of a frame take, measured (bench/ranks): up to 9 %.
 const BLOCK_SLACK: f64 = 1.1;
 
+/// Bytes of a value of a matrix.
+const VALUE_BYTES: u64 = size_of::<f32>() as u64;
+
 /// Bytes of an edge while a rank takes its rows out of a renamed snapshot: two ends and a weight, an order to sort them
 /// by, and the matrix of all rows.
 const RENAMED_EDGE_BYTES: u64 = 12 + 8 + 12;
 
 impl FrameWorkload {
+    /// Bytes of what a rank learns with: parameters, a gradient, the arrays of the optimiser. The copies of
+    /// parameters on a tape are activations.
+    pub(crate) fn learning_bytes(&self) -> u64 {
+        self.weights as u64 * VALUE_BYTES * (2 + self.optimiser_slots as u64)
+    }
+
+    /// Bytes of the parameters of the best epoch, which every rank keeps.
+    pub(crate) fn best_bytes(&self) -> u64 {
+        self.weights as u64 * VALUE_BYTES
+    }
+
+    /// Bytes of saving a checkpoint: the copy of parameters, of those of the best epoch and of the optimiser's
+    /// arrays that is written, the files that are read back, and what they hold.
+    pub(crate) fn saving_bytes(&self) -> u64 {
+        3 * self.weights as u64 * VALUE_BYTES * (2 + self.optimiser_slots as u64)
+    }
+
     /// Bytes of what is made on the way to a rank's part of the graph and let go again: a renamed snapshot, and, if
     /// snapshots are made when they are asked for, the portion that is made at once.
     pub(crate) fn portion_bytes(&self, renamed: bool) -> u64 {

@@ -15,8 +15,7 @@ pub struct Memory {
     pub states: u64,
     /// Kept aggregations of the first layer.
     pub reuse: u64,
-    /// Parameters, gradients and the state of the optimiser; for event models also the copies of them that
-    /// a checkpoint is made of.
+    /// Parameters, gradients and the state of the optimiser, and the copies of them that a checkpoint is made of.
     pub parameters: u64,
     /// Values and gradients of a step, or of its largest block.
     pub activations: u64,

@@ -48,7 +48,8 @@ impl OnDevice<'_> {
                 Residency::Stream => self.streamed_graph(),
             },
             features: self.features(graph) + self.facts.target_bytes,
-            parameters: host.parameters,
+            // What is saved is on the host.
+            parameters: self.estimate.workload.learning_bytes(),
             activations: (host.activations as f64 * STEP_SLACK) as u64,
             checkpoints: match block_states {
                 Residency::Resident => all,

@@ -84,8 +84,8 @@ impl Estimate<'_> {
             + cost.activations.bytes_per_vertex * workload.vertices as f64
             + cost.activations.bytes_per_edge * edges as f64;
         let grid = cells.map(|cells| cells.strategy.grid(ranks));
-        // Parameters, their copies on a tape are activations; a gradient; the state of the optimiser.
-        let arrays = 2 + workload.optimiser_slots as u64;
+        // Every rank learns; one of them saves.
+        let learning = (workload.learning_bytes() + workload.best_bytes()) * u64::from(here);
         // Ranks that take whole frames keep the whole graph.
         let data = match cells {
             Some(_) if workload.data_is_shared => {
@@ -101,7 +101,7 @@ impl Estimate<'_> {
             states: 0,
             // Members of a group keep those of their vertices, groups those of all snapshots.
             reuse: reuse.bytes * u64::from(here) / grid.map_or(1, |grid| u64::from(grid.members)),
-            parameters: workload.weights as u64 * 4 * arrays * u64::from(here),
+            parameters: learning + workload.saving_bytes(),
             activations: (activations.max(0.0) * share * cost.slack * together) as u64,
             checkpoints: (passed as f64 * share) as u64,
             exchanged: (self.exchanged(cost.of_a_block) as f64 * share * together) as u64,
