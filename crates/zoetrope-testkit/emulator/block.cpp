@@ -40,7 +40,7 @@ struct Slot : Thread {
 struct Fiber {
     Resume resume;
     Block* in;
-    Slot* slot;
+    Slot* slot;  // nowhere before the thread begins
     unsigned lane, warp;
     Wait wait;
     WarpOp op;
@@ -62,6 +62,10 @@ struct Block {
     const Launch* launch = nullptr;
     Resume scheduler = nullptr;
     char* stacks = nullptr;
+    // Stacks that no thread is on, the one that was left last at the end. Most threads run from their beginning
+    // to their end without waiting for others, so that they take turns on one that is in the cache.
+    unsigned idle[most_threads];
+    unsigned idle_count = 0;
     std::vector<char> shared;  // dynamic shared memory and the guard behind it
     Warp warps[most_threads / 32];
     Fiber fibers[most_threads];
@@ -292,31 +296,42 @@ bool backwards() {
     return value;
 }
 
+// Puts the thread on a stack that is idle.
+void begin(Block& b, Fiber& f, uint3 index, char* shared) {
+    const Launch& launch = *b.launch;
+    unsigned number = unsigned(&f - b.fibers), stack = b.idle[--b.idle_count];
+    uint3 at = {number % launch.block.x, number / launch.block.x % launch.block.y, number / launch.block.x / launch.block.y};
+    auto slot = reinterpret_cast<Slot*>(b.stacks + stack * stack_bytes);
+    static_cast<Thread&>(*slot) = Thread{at, index, launch.block, launch.grid, f.lane, shared, &runtime};
+    slot->fiber = &f;
+    slot->untouched = canary;
+    f.slot = slot;
+    // Stacks begin at different lines of the cache, too.
+    f.resume = fiber_prepare(b.stacks + (stack + 1) * stack_bytes - stack % 64 * 192, fiber_main);
+}
+
+// After the last thing that the thread did.
+void end(Block& b, Fiber& f) {
+    if (f.slot->untouched != canary) fail(f.slot, "needs more than 48 KiB of stack");
+    b.idle[b.idle_count++] = unsigned((reinterpret_cast<char*>(f.slot) - b.stacks) / stack_bytes);
+}
+
 void run_block(Block& b, uint3 index) {
     const Launch& launch = *b.launch;
     char* shared = b.shared.data();
     shared += -reinterpret_cast<uintptr_t>(shared) & 127;
     std::memset(shared, poison, launch.shared_bytes);
     std::memset(shared + launch.shared_bytes, guard, guard_bytes);
-    uint3 at = {0, 0, 0};
     for (unsigned i = 0; i < b.threads; ++i) {
-        auto slot = reinterpret_cast<Slot*>(b.stacks + i * stack_bytes);
-        static_cast<Thread&>(*slot) = Thread{at, index, launch.block, launch.grid, i % 32, shared, &runtime};
-        slot->fiber = &b.fibers[i];
-        slot->untouched = canary;
         Fiber& f = b.fibers[i];
         f.in = &b;
-        f.slot = slot;
+        f.slot = nullptr;
         f.lane = i % 32;
         f.warp = i / 32;
         f.wait = Wait::nothing;
-        // Stacks begin at different lines of the cache, too.
-        f.resume = fiber_prepare(b.stacks + (i + 1) * stack_bytes - i % 64 * 192, fiber_main);
-        if (++at.x == launch.block.x) {
-            at.x = 0;
-            if (++at.y == launch.block.y) at.y = 0, ++at.z;
-        }
+        b.idle[i] = b.threads - 1 - i;
     }
+    b.idle_count = b.threads;
     unsigned warps = b.warp_count();
     for (unsigned w = 0; w < warps; ++w) {
         uint32_t lanes = b.threads - w * 32 >= 32 ? ~0u : (1u << (b.threads - w * 32)) - 1;
@@ -332,15 +347,15 @@ void run_block(Block& b, uint3 index) {
             while (uint32_t runnable = b.warps[w].runnable) {
                 unsigned lane = backwards() ? 31 - __builtin_clz(runnable) : __builtin_ctz(runnable);
                 b.warps[w].runnable = runnable & ~(1u << lane);
-                b.current = &b.fibers[w * 32 + lane];
-                zoetrope_fiber_switch(&b.scheduler, b.current->resume);
+                Fiber& f = b.fibers[w * 32 + lane];
+                b.current = &f;
+                if (!f.slot) begin(b, f, index, shared);
+                zoetrope_fiber_switch(&b.scheduler, f.resume);
+                if (!(b.warps[w].live >> lane & 1)) end(b, f);
                 moved = true;
             }
         }
         if (!moved) report_deadlock(b);
-    }
-    for (unsigned i = 0; i < b.threads; ++i) {
-        if (b.fibers[i].slot->untouched != canary) fail(b.fibers[i].slot, "needs more than 48 KiB of stack");
     }
     for (size_t i = 0; i < guard_bytes; ++i) {
         if (static_cast<unsigned char>(shared[launch.shared_bytes + i]) != guard) {

@@ -17,6 +17,8 @@ namespace {
 constexpr size_t guard_bytes = 1024;
 constexpr unsigned char guard = 0xa5;
 constexpr int poison = 0xff;
+// Allocations whose guards are checked when the host waits: programs that wait often have many.
+constexpr size_t most_checked = 512;
 // Filling is limited, because it makes the pages of memory that nobody may ever touch.
 constexpr size_t most_poisoned = size_t(256) << 20;
 
@@ -37,8 +39,9 @@ size_t rounded(size_t bytes) { return (bytes + 511) & ~size_t(511); }
 // Only the bytes that were asked for belong to the allocation: its guard begins right behind them.
 void check(CUdeviceptr pointer, const Allocation& allocation) {
     if (allocation.kind != Allocation::device) return;
+    // All bytes are as the one before them, the first one is as it should be.
     auto intact = [](const char* from) {
-        return std::all_of(from, from + guard_bytes, [](char byte) { return static_cast<unsigned char>(byte) == guard; });
+        return static_cast<unsigned char>(*from) == guard && std::memcmp(from, from + 1, guard_bytes - 1) == 0;
     };
     bool before = !intact(at(pointer) - guard_bytes), behind = !intact(at(pointer) + allocation.bytes);
     if (!before && !behind) return;
@@ -140,9 +143,16 @@ bool on_device(CUdeviceptr pointer, size_t bytes) {
 void add_global(void* pointer, size_t bytes) { add(pointer, {Allocation::global, bytes, 0}); }
 void remove_global(void* pointer) { remove(pointer, Allocation::global, CUDA_SUCCESS); }
 
+// All of them if there are few, else as many of those that come next.
 void check_guards() {
+    static CUdeviceptr next = 0;
     std::lock_guard<std::mutex> hold(lock);
-    for (const auto& entry : live) check(entry.first, entry.second);
+    auto entry = live.lower_bound(next);
+    for (size_t left = std::min(live.size(), most_checked); left > 0; --left, ++entry) {
+        if (entry == live.end()) entry = live.begin();
+        check(entry->first, entry->second);
+    }
+    next = entry == live.end() ? 0 : entry->first;
 }
 
 }  // namespace emulator
