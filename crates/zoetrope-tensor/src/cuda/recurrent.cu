@@ -129,20 +129,22 @@ struct Segments {
     Segment of[MOST_SEGMENTS];
 };
 
-// Grid: 32 values a block, enough for the longest segment × segments. Block: 32 values by 32 groups of
-// parts, the groups added in order.
+// Grid: 32 values a block, enough for the longest segment × segments. Block: 32 values by up to 32 groups of
+// parts, one group a part if there are fewer, the groups added in order.
 extern "C" __global__ void __launch_bounds__(1024)
 recurrent_join(Segments segments) {
     __shared__ float room[32][32];
     const Segment s = segments.of[blockIdx.y];
-    u32 lane = threadIdx.x % 32, group = threadIdx.x / 32;
+    // The whole block is behind the end of a shorter segment.
+    if (blockIdx.x * 32 >= s.len) return;
+    u32 lane = threadIdx.x % 32, group = threadIdx.x / 32, groups = blockDim.x / 32;
     u32 at = blockIdx.x * 32 + lane;
     float sum = 0.0f;
-    if (at < s.len) sum = sum_of_parts(s.parts + at, group, 32, s.count, s.stride);
+    if (at < s.len) sum = sum_of_parts(s.parts + at, group, groups, s.count, s.stride);
     room[group][lane] = sum;
     __syncthreads();
     if (group == 0 && at < s.len) {
-        for (u32 other = 1; other < 32; ++other) sum += room[other][lane];
+        for (u32 other = 1; other < groups; ++other) sum += room[other][lane];
         s.to[at] += sum;
     }
 }

@@ -257,8 +257,10 @@ impl Segments {
 
     pub(super) fn join(&self, gpu: &Gpu) {
         let longest = self.of.iter().map(|segment| segment.len).max().unwrap_or(0);
+        // Groups of threads without a part would add zeros.
+        let parts = self.of.iter().map(|segment| segment.count).max().unwrap_or(0);
         let grid = (longest.div_ceil(32), self.count as u32);
-        gpu.launch(&JOIN, grid, 1024, 0, &[&ByValue(&self.of)]);
+        gpu.launch(&JOIN, grid, 32 * parts.clamp(1, 32), 0, &[&ByValue(&self.of)]);
     }
 }
 
