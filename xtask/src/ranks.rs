@@ -18,8 +18,14 @@ use crate::validate::{CUDA_VARIABLE, KERNELS_VARIABLE, cargo, target};
 /// Numbers of processes of an MPI job.
 const JOBS: [usize; 5] = [1, 2, 3, 4, 8];
 
+/// Tells the test program which cells to run.
+const PART_VARIABLE: &str = "ZOETROPE_EQUALITY_PART";
+
 /// What computes and what sends, as the tests name it.
 const ENGINES: [&str; 3] = ["threads", "processes", "gpus"];
+
+/// Processes that run the cells of emulated GPUs one after the other: a process keeps what it had on its GPUs.
+const GPU_PROCESSES: usize = 24;
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,10 +85,9 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> Option<bool> {
     let mut ended = true;
     for &engine in &options.engines {
         let began = Instant::now();
-        for mut command in commands(root, &program, engine) {
+        for mut command in commands(root, &program, engine, options.part) {
             command.current_dir(root.join("crates/zoetrope-train"));
             command.env("ZOETROPE_EQUALITY_LEDGER", &ledger);
-            command.env("ZOETROPE_EQUALITY_PART", options.part);
             // Cells are tiny: more threads than ranks would only get in each other's way.
             command.env("RAYON_NUM_THREADS", "1");
             let well = command.status().is_ok_and(|status| status.success());
@@ -120,23 +125,40 @@ fn program(root: &Path, folder: &Path) -> Option<PathBuf> {
     Some(copy)
 }
 
-/// What runs the cells of an engine.
-fn commands(root: &Path, program: &Path, engine: &str) -> Vec<Command> {
+/// A part, cut into so many again.
+fn parts_of(part: &str, count: usize) -> Vec<String> {
+    let (first, parts) = part.split_once('/').unwrap_or((part, "1"));
+    let (first, parts): (usize, usize) = (first.parse().unwrap_or(1), parts.parse().unwrap_or(1));
+    (0..count).map(|at| format!("{}/{}", first + at * parts, parts * count)).collect()
+}
+
+/// What runs a part of the cells of an engine.
+fn commands(root: &Path, program: &Path, engine: &str, part: &str) -> Vec<Command> {
     let test = format!("all_cells_by_{engine}");
     let test = ["--exact", &test, "--ignored", "--nocapture"];
-    if engine != "processes" {
+    let of_part = |part: &str| {
         let mut command = Command::new(program);
-        command.args(test);
-        if engine == "gpus" && std::env::var_os(CUDA_VARIABLE).is_none() {
-            let folder = target(root).join("cuda-emulator");
-            let mut build = Command::new(root.join("crates/zoetrope-testkit/emulator/build.sh"));
-            let built = build.arg(&folder).status().is_ok_and(|status| status.success());
-            if !built {
-                eprintln!("{engine}: the emulated GPU cannot be built");
-            }
-            command.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
+        command.args(test).env(PART_VARIABLE, part);
+        command
+    };
+    if engine == "threads" {
+        return vec![of_part(part)];
+    }
+    if engine == "gpus" {
+        let folder = target(root).join("cuda-emulator");
+        let is_emulated = std::env::var_os(CUDA_VARIABLE).is_none();
+        let mut build = Command::new(root.join("crates/zoetrope-testkit/emulator/build.sh"));
+        if is_emulated && !build.arg(&folder).status().is_ok_and(|status| status.success()) {
+            eprintln!("{engine}: the emulated GPU cannot be built");
         }
-        return vec![command];
+        let on_gpus = |part: String| {
+            let mut command = of_part(&part);
+            if is_emulated {
+                command.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
+            }
+            command
+        };
+        return parts_of(part, GPU_PROCESSES).into_iter().map(on_gpus).collect();
     }
     let version = Command::new("mpirun").arg("--version").output();
     let is_open = version.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("Open"));
@@ -146,6 +168,7 @@ fn commands(root: &Path, program: &Path, engine: &str) -> Vec<Command> {
             command.args(["--allow-run-as-root", "--oversubscribe"]);
         }
         command.arg("-n").arg(size.to_string()).arg(program).args(test);
+        command.env(PART_VARIABLE, part);
         command
     };
     JOBS.map(job).into()
@@ -160,6 +183,12 @@ fn noted(ledger: &Path) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_part_are_all_of_it() {
+        assert_eq!(parts_of("2/3", 2), ["2/6", "5/6"]);
+        assert_eq!(parts_of("1/1", 3), ["1/3", "2/3", "3/3"]);
+    }
 
     #[test]
     fn flags_choose_engines_and_a_part() {

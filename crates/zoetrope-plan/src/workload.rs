@@ -60,6 +60,8 @@ pub struct FrameWorkload {
     pub data_is_shared: bool,
     /// Bytes of the scores that measuring has to keep.
     pub evaluation_bytes: u64,
+    /// Whether a GPU told the memory of a step, not the processor.
+    pub measured_on_gpu: bool,
     /// The memory of a step.
     pub activations: ActivationCost,
     /// The memory of a step in several blocks, if the model can be computed so: fewer blocks
@@ -127,9 +129,11 @@ impl FrameWorkload {
                 state_bytes: 0,
                 of_a_block: false,
             },
-            // Blocks differ in snapshots and pairs, and memory that fits one does not fit all others.
+            // Blocks differ in snapshots and pairs, and memory that fits one does not fit all others. What a GPU told
+            // has that in it.
             Some(&BlockCost { activations, state_bytes, .. }) => {
-                CostIn { activations, slack: BLOCK_SLACK, state_bytes, of_a_block: true }
+                let slack = if self.measured_on_gpu { 1.0 } else { BLOCK_SLACK };
+                CostIn { activations, slack, state_bytes, of_a_block: true }
             }
         }
     }
@@ -225,6 +229,7 @@ impl FrameWorkload {
             data_bytes: 1 << 18,
             data_is_shared: false,
             evaluation_bytes: 0,
+            measured_on_gpu: false,
             activations: ActivationCost {
                 fixed_bytes: 1000.0,
                 bytes_per_vertex: 10.0,

@@ -122,6 +122,7 @@ impl Estimate<'_> {
             cells: rows,
             time_cells: rows,
             gathered: cells.gathered * at_once as u64 / steps.max(1) as u64,
+            answered: if cells.traffic.answers_last { self.workload.vertices as u64 } else { rows },
             redistributed: cells.traffic.time_on_features() && grid.groups > 1,
             split: grid.members > 1,
         });

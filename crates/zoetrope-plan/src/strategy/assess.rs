@@ -359,6 +359,10 @@ impl Layout<'_> {
                 cells: here.cells,
                 time_cells: here.time_cells,
                 gathered: here.gathered,
+                answered: match traffic.answers_last {
+                    true => here.cells / block.len().max(1) as u64,
+                    false => here.cells,
+                },
                 redistributed: self.placements.structure != self.placements.time,
                 split: facts.grid.members > 1,
             });

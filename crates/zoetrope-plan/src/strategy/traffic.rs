@@ -129,7 +129,7 @@ impl Traffic {
     /// Bytes of exchanged rows: one rank alone has each row once, several have it where it was computed
     /// and where it went.
     pub(crate) fn memory(&self, moved: Moved) -> MovedBytes {
-        let Moved { cells, time_cells, gathered, redistributed, split } = moved;
+        let Moved { cells, time_cells, gathered, answered, redistributed, split } = moved;
         let widest_of = |role| self.of(role).map(|stage| stage.inputs as u64).max().unwrap_or(0);
         let (mut held, mut rows, mut widest) = (0, 0, 0);
         if redistributed {
@@ -139,8 +139,8 @@ impl Traffic {
             widest = widest_of(StageRole::ToTime).max(widest_of(StageRole::ToStructure));
         }
         if split {
-            held +=
-                self.width_of(StageRole::Halo) * (cells + gathered) + self.answered as u64 * cells;
+            held += self.width_of(StageRole::Halo) * (cells + gathered)
+                + self.answered as u64 * answered;
             rows = rows.max(cells + gathered);
             widest = widest.max(widest_of(StageRole::Halo)).max(self.answered as u64);
         }
@@ -174,6 +174,8 @@ pub(crate) struct Moved {
     pub(crate) time_cells: u64,
     /// Rows of others that structure encoders gather.
     pub(crate) gathered: u64,
+    /// Rows of embeddings that are asked about.
+    pub(crate) answered: u64,
     /// Whether rows go from structure encoders to time encoders and back.
     pub(crate) redistributed: bool,
     /// Whether a snapshot is on several ranks.

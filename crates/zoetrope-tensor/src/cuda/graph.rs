@@ -59,6 +59,7 @@ impl Gpu {
         step: StepCounter,
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Graph, E> {
+        self.make_room_to_record();
         *lock(self.recorder()) = Some(Recorder { repeatable: true, ..Recorder::default() });
         if let Err(error) = self.begin_part(step.ptr()) {
             lock(self.recorder()).take();

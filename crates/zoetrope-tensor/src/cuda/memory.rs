@@ -87,6 +87,8 @@ pub(super) struct Arena {
     peak: usize,
     /// The bytes in use by each consumer.
     used_for: [usize; Consumer::ALL.len()],
+    /// The most of each.
+    peak_for: [usize; Consumer::ALL.len()],
     /// Grows whenever blocks went back to the driver: recordings made before may point at them.
     generation: u64,
 }
@@ -102,6 +104,15 @@ pub struct MemoryUse {
     pub used: usize,
     /// The most that was in use at one time.
     pub peak: usize,
+    /// The most of each consumer, not all at the same time.
+    peak_for: [usize; Consumer::ALL.len()],
+}
+
+impl MemoryUse {
+    /// The most that was in use at one time for a consumer.
+    pub fn peak_of(&self, consumer: Consumer) -> usize {
+        self.peak_for[consumer as usize]
+    }
 }
 
 impl Arena {
@@ -127,8 +138,11 @@ impl Arena {
 
     fn taken(&mut self, bytes: usize, consumer: Consumer) {
         self.used += bytes;
-        self.used_for[consumer as usize] += bytes;
         self.peak = self.peak.max(self.used);
+        let used = &mut self.used_for[consumer as usize];
+        *used += bytes;
+        let peak = &mut self.peak_for[consumer as usize];
+        *peak = (*peak).max(*used);
     }
 
     /// Who has most, if `wanted` more bytes are taken for `consumer`. What libraries work with counts only if it
@@ -255,6 +269,29 @@ impl Gpu {
         work()
     }
 
+    /// Begins to count anew: what the most in use is counts from here on, without copies of what is gone on the host.
+    pub fn restart_memory_use(&self) {
+        self.residents().sweep();
+        let mut arena = self.arena();
+        arena.peak = arena.used;
+        arena.peak_for = arena.used_for;
+    }
+
+    /// Does some work and tells the most bytes that were in use for a consumer meanwhile beside those that were before.
+    pub fn most_in_use<T>(&self, consumer: Consumer, work: impl FnOnce() -> T) -> (T, usize) {
+        let at = consumer as usize;
+        let (before, peak) = {
+            let mut arena = self.arena();
+            let used = arena.used_for[at];
+            (used, std::mem::replace(&mut arena.peak_for[at], used))
+        };
+        let found = work();
+        let mut arena = self.arena();
+        let most = arena.peak_for[at];
+        arena.peak_for[at] = most.max(peak);
+        (found, most - before)
+    }
+
     fn ask_driver(
         &self,
         arena: &Arena,
@@ -329,11 +366,22 @@ impl Gpu {
         }
     }
 
+    /// Before the first recording, which takes blocks of its own and cannot give others back: those that computing
+    /// has left go back now if there might be no room beside them.
+    pub(super) fn make_room_to_record(&self) {
+        let mut arena = self.arena();
+        let idle = arena.reserved.saturating_sub(arena.used);
+        if arena.free_to_recordings.is_empty() && arena.limit.saturating_sub(arena.reserved) < idle
+        {
+            self.release_free(&mut arena);
+        }
+    }
+
     /// What the account of the device's memory says.
     pub fn memory_use(&self) -> MemoryUse {
         let arena = self.arena();
-        let Arena { limit, reserved, used, peak, .. } = *arena;
-        MemoryUse { limit, reserved, used, peak }
+        let Arena { limit, reserved, used, peak, peak_for, .. } = *arena;
+        MemoryUse { limit, reserved, used, peak, peak_for }
     }
 
     /// Allows no more than so many bytes of the device's memory.

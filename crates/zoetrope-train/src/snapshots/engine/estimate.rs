@@ -1,7 +1,8 @@
 //! What a step of training will take, found by running it on miniature graphs.
 //!
 //! Everything a tape holds grows linearly with vertices and edges, so three small runs of the real
-//! network tell the three numbers of a line: nothing about a model has to be written down twice.
+//! network tell the three numbers of a line: nothing about a model has to be written down twice. What a GPU needs,
+//! whose kernels leave more for each other than those of the processor, the GPU tells.
 //!
 //! A frame may be so long that even a miniature of it does not fit into the limit on memory. Then shorter
 //! ones are run, each twice as long as the one before, and the rest is extrapolated. A task may ask for so many
@@ -20,7 +21,8 @@ use zoetrope_nn::State;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
-use zoetrope_tensor::{Device, Matrix, Tape};
+use zoetrope_tensor::cuda::Consumer;
+use zoetrope_tensor::{Device, Matrix, Seed, Tape, Var};
 
 use super::{FrameRunner, Layout, Network, Piece, PieceRun};
 use crate::error::TrainError;
@@ -31,6 +33,9 @@ use crate::snapshots::task::{self, Questions};
 
 /// The most vertices of a miniature, unless the model needs more.
 const MOST_VERTICES: usize = 256;
+
+/// The same on a GPU, whose kernels take other ways if there are few.
+const MOST_VERTICES_ON_GPU: usize = 2048;
 
 /// The fewest.
 const LEAST_VERTICES: usize = 16;
@@ -67,6 +72,39 @@ static MEASURING: Mutex<()> = Mutex::new(());
 const FIRST_STEPS: usize = 16;
 
 impl StepCost {
+    /// The same step if everything in it took so many times as much.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge } = self.activations;
+        let activations = ActivationCost {
+            fixed_bytes: fixed_bytes * factor,
+            bytes_per_vertex: bytes_per_vertex * factor,
+            bytes_per_edge: bytes_per_edge * factor,
+        };
+        Self { activations, ..self }
+    }
+
+    /// The cost of a block of `to` snapshots, if `self` is that of `from` and `other` that of a block of another size:
+    /// recurrent models, which alone work in blocks, take as much for each snapshot.
+    pub fn along(self, from: usize, other: (Self, usize), to: usize) -> Self {
+        let (there, length) = other;
+        let share = if length == from {
+            0.0
+        } else {
+            (to as f64 - from as f64) / (length as f64 - from as f64)
+        };
+        let line = |one: f64, other: f64| one + (other - one) * share;
+        let (one, another) = (self.activations, there.activations);
+        Self {
+            activations: ActivationCost {
+                fixed_bytes: line(one.fixed_bytes, another.fixed_bytes),
+                bytes_per_vertex: line(one.bytes_per_vertex, another.bytes_per_vertex),
+                bytes_per_edge: one.bytes_per_edge.max(another.bytes_per_edge),
+            },
+            state_bytes: self.state_bytes.max(there.state_bytes),
+        }
+    }
+
     /// The cost of a step over `to` snapshots, if `self` is that of `from` snapshots and `before` that of
     /// half as many: along a line, or along a power if it grew faster than a line.
     fn stretched(self, before: Self, from: usize, to: usize) -> Self {
@@ -182,10 +220,11 @@ pub fn step_cost(
     outputs: usize,
     steps: usize,
     extent: Extent,
+    device: &Device,
 ) -> Result<StepCost, TrainError> {
     // Ranks of one process estimate one after the other: together they would take what none of them does.
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
-    let cost = |steps| answered(config, task, material, outputs, steps, extent);
+    let cost = |steps| answered(config, task, material, outputs, steps, extent, device);
     if zoetrope_heap::limit().is_none() || steps <= FIRST_STEPS {
         return Ok(cost(steps)?.0);
     }
@@ -221,16 +260,17 @@ fn answered(
     outputs: usize,
     steps: usize,
     extent: Extent,
+    device: &Device,
 ) -> Result<(StepCost, u64), TrainError> {
     let answers = Answers::of(config, task, outputs);
     let size = SmallSize::new(config, task, material, outputs, steps)?;
     let (all, most) = (answers.count(), answers.most(config, task, &size, steps));
     if all <= most {
-        return measured(config, task, material, outputs, steps, extent);
+        return measured(config, task, material, outputs, steps, extent, device);
     }
     let with = |count: usize| {
         let (config, outputs) = answers.only(count, config, outputs);
-        measured(&config, task, material, outputs, steps, extent)
+        measured(&config, task, material, outputs, steps, extent, device)
     };
     // Far fewer: blocks of a tape are up to an eighth larger than what they hold, and the difference of two that
     // are nearly as large would show little else.
@@ -248,12 +288,18 @@ fn measured(
     outputs: usize,
     steps: usize,
     extent: Extent,
+    device: &Device,
 ) -> Result<(StepCost, u64), TrainError> {
-    let SmallSize { vertices, edges, .. } = SmallSize::new(config, task, material, outputs, steps)?;
+    let SmallSize { mut vertices, mut edges, .. } =
+        SmallSize::new(config, task, material, outputs, steps)?;
+    if device.gpu().is_some() {
+        vertices = vertices_on_gpu(material.vertices()).max(vertices);
+        edges = 2 * vertices;
+    }
     let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
         let all = if extent == Extent::Block { 2 * steps } else { steps };
         let small = miniature(material, task, outputs, vertices, edges, all)?;
-        taken(config, task, &small, outputs, steps, extent)
+        taken(config, task, &small, outputs, steps, extent, device)
     };
     let (small, wide) = (run(vertices, edges)?, run(2 * vertices, edges)?);
     let base = small.tape;
@@ -268,13 +314,31 @@ fn measured(
     let more = material.vertices() as f64 - vertices as f64;
     let cost = StepCost {
         activations: ActivationCost {
-            fixed_bytes: fixed.max(0.0),
+            // On a GPU small blocks of memory are rounded up by more than large ones: the line through two sizes may
+            // begin below zero.
+            fixed_bytes: if device.gpu().is_some() { fixed } else { fixed.max(0.0) },
             bytes_per_vertex,
             bytes_per_edge,
         },
         state_bytes: (small.state + state_per_vertex * more) as u64,
     };
     Ok((cost, wide.tape.max(dense) as u64))
+}
+
+/// The vertices of the smaller miniature on a GPU: the larger one has as many as the graph if that has few.
+fn vertices_on_gpu(all: usize) -> usize {
+    (all / 2).clamp(LEAST_VERTICES, MOST_VERTICES_ON_GPU)
+}
+
+/// The most bytes that a miniature takes on a GPU, about, by the cost that the processor told.
+pub fn bytes_on_gpu(cost: &StepCost, vertices: usize, steps: usize) -> f64 {
+    let few = vertices_on_gpu(vertices);
+    let ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge } = cost.activations;
+    let of = |vertices: usize, edges: usize| {
+        bytes_per_vertex * vertices as f64 + bytes_per_edge * ((edges + vertices) * steps) as f64
+    };
+    // Features and the matrices of snapshots are there, too.
+    2.0 * (fixed_bytes + of(2 * few, 2 * few).max(of(few, 6 * few)))
 }
 
 /// Whether a run asks for more answers than a miniature is run with.
@@ -331,7 +395,7 @@ pub(super) fn small_graph(
     miniature(material, task, outputs, vertices, edges, steps)
 }
 
-/// The bytes that a tape holds after one step, and those of the state.
+/// The bytes that one step takes, and those of the state.
 fn taken(
     config: &Config,
     task: TaskName,
@@ -339,22 +403,37 @@ fn taken(
     outputs: usize,
     steps: usize,
     extent: Extent,
+    device: &Device,
+) -> Result<Taken, TrainError> {
+    let run = || one_step(config, task, material, outputs, steps, extent, device);
+    match device.gpu() {
+        None => run(),
+        Some(gpu) => {
+            let (taken, most) = gpu.most_in_use(Consumer::Activations, run);
+            Ok(Taken { tape: most as f64, ..taken? })
+        }
+    }
+}
+
+/// Runs a step; the bytes are those of its tape.
+fn one_step(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+    device: &Device,
 ) -> Result<Taken, TrainError> {
     let network =
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
     let layout = Layout::plain(model, config.keeps_aggregations() && material.learned.is_none());
-    let mut runner = FrameRunner::new(
-        &material.sequence,
-        &material.features,
-        model,
-        layout,
-        &Device::Cpu,
-        None,
-    )?
-    .learning(network.vertex_embedding);
+    let mut runner =
+        FrameRunner::new(&material.sequence, &material.features, model, layout, device, None)?
+            .learning(network.vertex_embedding);
     let mut asked = task::make(config, task, material)?;
-    let (mut tape, mut updates) = (Tape::new(), Updates::default());
+    let (mut tape, mut updates) = (Tape::on(device.clone()), Updates::default());
     let (seed, parameters) = (config.train.seed, &network.parameters);
     let (mut piece, mut before) = (Piece::whole(0..steps, steps), Carried::default());
     if extent == Extent::Block {
@@ -365,18 +444,32 @@ fn taken(
         tape.reset();
         piece = Piece::whole(steps..2 * steps, steps);
     }
-    let state = before.attach_variables(&mut tape)?;
-    let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
-    let questions = Questions { steps: piece.steps.clone(), epoch: 0 };
-    let run = PieceRun { runner: &mut runner, task: asked.as_mut(), network: &network };
-    let ran = run.run(&mut forward, &piece, state, Some(&questions))?;
-    let state: usize = ran.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
-    if let Some((loss, _)) = ran.loss {
-        tape.backward(loss)?;
+    let mut bytes = 0;
+    let mut flowing = Carried::default();
+    let begun = before.attach_variables(&mut tape)?;
+    let mut pieces = vec![(piece, begun)];
+    while let Some((piece, state)) = pieces.pop() {
+        let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+        let questions = Questions { steps: piece.steps.clone(), epoch: 0 };
+        let run = PieceRun { runner: &mut runner, task: asked.as_mut(), network: &network };
+        let ran = run.run(&mut forward, &piece, state, Some(&questions))?;
+        let values: usize = ran.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
+        bytes = bytes.max(values * size_of::<f32>());
+        let of_state = |(place, var)| Some((var, Seed::Matrix(flowing.get(place)?)));
+        let mut seeds: Vec<(Var, Seed<'_>)> = ran.state.iter().filter_map(of_state).collect();
+        seeds.extend(ran.loss.map(|(loss, _)| (loss, Seed::Number(1.0))));
+        tape.backward_from_all(&seeds)?;
+        // Memory of a GPU stays where it is: the block before this one, which the gradient of a state flows back
+        // into, finds other memory free than the one after it did.
+        if extent == Extent::Block && device.gpu().is_some() && piece.steps.start > 0 {
+            state.detach_gradients(&tape, &mut flowing);
+            tape.reset();
+            pieces.push((Piece::whole(0..steps, steps), State::default()));
+        }
     }
     // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
     let tape = (tape.allocated_bytes() + asked.held_bytes()) as f64;
-    Ok(Taken { tape, state: (state * size_of::<f32>()) as f64 })
+    Ok(Taken { tape, state: bytes as f64 })
 }
 
 /// The size of a state, whatever the number of vertices.

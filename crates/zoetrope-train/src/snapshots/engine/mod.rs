@@ -25,7 +25,7 @@ mod sharing;
 mod stages;
 
 pub(crate) use counted_copies::CountedCopies;
-pub use estimate::{Extent, StateSize, StepCost, block_states, step_cost};
+pub use estimate::{Extent, StateSize, StepCost, block_states, bytes_on_gpu, step_cost};
 pub use features::{FeatureSource, Features};
 pub(crate) use network::parameters_must_fit;
 pub use network::{Head, Network};

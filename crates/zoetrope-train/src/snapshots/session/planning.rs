@@ -24,7 +24,7 @@ use zoetrope_plan::{
 };
 use zoetrope_run::Timeline;
 use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
-use zoetrope_tensor::{Device, SparseGroup};
+use zoetrope_tensor::{Device, Gpu, SparseGroup};
 
 use super::metis::MetisDivider;
 use super::timing::SimTimer;
@@ -33,7 +33,8 @@ use crate::error::TrainError;
 use crate::learner::optimise;
 use crate::planned_machine;
 use crate::snapshots::engine::{
-    Extent, Layout, Network, SentBytes, StateSize, StepCost, block_states, stages, step_cost,
+    Extent, Layout, Network, SentBytes, StateSize, StepCost, block_states, bytes_on_gpu, stages,
+    step_cost,
 };
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
@@ -62,7 +63,7 @@ pub fn plan_for_ranks(
         let absent = Err("the ranks are not there yet".to_owned());
         draft.gpu_facts(material, gpu.memory_use().limit as u64, absent)
     });
-    let mut plan = draft.plan(material, gpu.as_ref(), true)?;
+    let mut plan = draft.plan(material, &device, gpu.as_ref(), true)?;
     let asked = draft.config.wishes(ranks, draft.rule, true).transport;
     if let Some(gpu) = &mut plan.gpu {
         gpu.transport = gpu.transport.filter(|_| asked.is_some());
@@ -150,7 +151,7 @@ impl<'c> Draft<'c> {
             let gpu = device
                 .gpu()
                 .map(|gpu| self.gpu_facts(material, gpu.memory_use().limit as u64, linked));
-            self.plan(material, gpu.as_ref(), false)
+            self.plan(material, device, gpu.as_ref(), false)
         };
         let Some(ranks) = ranks else { return make() };
         match agreement::told_by_first(ranks, || make().map(Plan::from))? {
@@ -216,6 +217,7 @@ impl<'c> Draft<'c> {
     pub(super) fn plan(
         &self,
         material: &SnapshotInput,
+        device: &Device,
         gpu: Option<&GpuFacts>,
         compare: bool,
     ) -> Result<FramePlan, TrainError> {
@@ -229,7 +231,7 @@ impl<'c> Draft<'c> {
                 advice: "use --ranks 1, or data.features=degree".to_owned(),
             });
         }
-        let (facts, cost) = self.workload(material, gpu)?;
+        let (facts, cost) = self.workload(material, device, gpu)?;
         let wishes = self.config.wishes(self.ranks, self.rule, compare);
         let Some(mut given) = self.given.clone() else {
             return self.proposed(material, &facts, cost, &wishes, gpu);
@@ -300,6 +302,9 @@ impl<'c> Draft<'c> {
         if self.why {
             timer.tell_flips(&mut plan.head.candidates);
         }
+        if facts.measured_on_gpu {
+            plan.head.reasons.push(MEASURED_ON_GPU.to_owned());
+        }
         Ok(plan)
     }
 
@@ -342,10 +347,15 @@ impl<'c> Draft<'c> {
         let (graph, vertices) = (&material.sequence, material.vertices());
         let copies = if graph.is_constant() { 1 } else { graph.steps() };
         let forms = self.network.model.forms().len();
-        // Each matrix and its transpose, in each form.
+        // Each matrix in each form, and its transpose if a gradient flows back through a product.
+        let flows_back = |stage: &ModelStage| {
+            matches!(stage.role, StageRole::Halo | StageRole::HaloInTime) && stage.needs_gradient
+        };
+        let stages = self.stages(material, Layout::plain(self.network.model.as_ref(), false));
+        let sides = 1 + usize::from(stages.is_ok_and(|stages| stages.iter().any(flows_back)));
         let bytes_of = |step: usize| {
             let entries = graph.edges_at(step) + vertices;
-            (2 * forms * SparseGroup::matrix_bytes(vertices, entries)) as u64
+            (sides * forms * SparseGroup::matrix_bytes(vertices, entries)) as u64
         };
         let targets = material.goal_bytes();
         let features = if material.learned.is_some() { 0 } else { material.feature_bytes() };
@@ -385,6 +395,7 @@ impl<'c> Draft<'c> {
     fn workload(
         &self,
         material: &SnapshotInput,
+        device: &Device,
         gpu: Option<&GpuFacts>,
     ) -> Result<(FrameWorkload, StepCost), TrainError> {
         let Self { config, task_name: task, ref network, outputs, rule, .. } = *self;
@@ -435,19 +446,52 @@ impl<'c> Draft<'c> {
             });
         }
         let step = config.train.truncate.unwrap_or(steps).min(steps);
-        let cost = |steps, extent| step_cost(config, task, material, outputs, steps, extent);
-        let whole = cost(step, Extent::Frame)?;
-        let mut blocks = Vec::new();
+        let on = |steps, extent, device: &Device| {
+            step_cost(config, task, material, outputs, steps, extent, device)
+        };
+        let mut whole = on(step, Extent::Frame, &Device::Cpu)?;
         // Miniatures of blocks are run only if a frame may be too much as a whole.
+        let needed = self.bytes_of_frame(material, &whole, steps);
         let limited = match gpu {
             None => wished.memory_limit.is_some(),
-            Some(gpu) => self.bytes_of_frame(material, &whole, steps) > gpu.memory_limit / 2,
+            Some(gpu) => needed > gpu.memory_limit / 2,
         };
-        for count in block_counts(config, &wished, limited, model.works_in_blocks(), step) {
-            let found = cost(step.div_ceil(count), Extent::Block)?;
-            let (activations, state_bytes) = (found.activations, found.state_bytes);
-            blocks.push(BlockCost { blocks: count, activations, state_bytes });
-        }
+        let counts = block_counts(config, &wished, limited, model.works_in_blocks(), step);
+        let sizes: Vec<usize> = counts.iter().map(|count| step.div_ceil(*count)).collect();
+        // A GPU says what its kernels take if that matters, and if there is room for miniatures without doubt.
+        let has_room = |gpu: &GpuFacts, snapshots: usize| {
+            let share = snapshots as f64 / step as f64;
+            bytes_on_gpu(&whole, material.vertices(), step) * share < gpu.memory_limit as f64
+        };
+        let (most, least) = (sizes.iter().max().copied(), sizes.iter().min().copied());
+        let ends = most.map(|most| most.min(BLOCK_SAMPLE)).zip(least);
+        let near =
+            gpu.filter(|gpu| device.gpu().is_some() && needed > gpu.memory_limit / NEAR_LIMIT);
+        let sample = ends.map_or(step, |(most, _)| 2 * most);
+        let measured_on_gpu = near.is_some_and(|gpu| has_room(gpu, sample));
+        let costs = if measured_on_gpu {
+            if near.is_some_and(|gpu| has_room(gpu, step)) {
+                whole = on(step, Extent::Frame, device)?;
+            } else {
+                whole = whole.times(ON_GPU);
+            }
+            let measured = |(many, few)| {
+                let of = |steps| Ok::<_, TrainError>((on(steps, Extent::Block, device)?, steps));
+                Ok::<_, TrainError>((of(many)?, of(few)?))
+            };
+            let ends = ends.map(measured).transpose()?;
+            device.gpu().into_iter().for_each(Gpu::restart_memory_use);
+            let at = |&steps: &usize| ends.map(|((many, size), few)| many.along(size, few, steps));
+            sizes.iter().filter_map(at).collect()
+        } else {
+            let of = |&steps: &usize| on(steps, Extent::Block, &Device::Cpu);
+            sizes.iter().map(of).collect::<Result<Vec<_>, _>>()?
+        };
+        let cost_of = |(&blocks, found): (&usize, StepCost)| {
+            let StepCost { activations, state_bytes } = found;
+            BlockCost { blocks, activations, state_bytes }
+        };
+        let blocks = counts.iter().zip(costs).map(cost_of).collect();
         let matrix_bytes = prepared_bytes(material, model.forms().len());
         let moved = self.stages(material, Layout::plain(model, false))?;
         let facts = FrameWorkload {
@@ -470,6 +514,7 @@ impl<'c> Draft<'c> {
             data_bytes: material.bytes() + matrix_bytes,
             data_is_shared: material.splits && self.ranks.all > 1 && self.ranks.in_process == 1,
             evaluation_bytes: evaluation_bytes(config, task, material),
+            measured_on_gpu,
             activations: whole.activations,
             blocks,
         };
@@ -485,6 +530,14 @@ pub(super) fn sent_features(material: &SnapshotInput) -> u64 {
 
 /// The snapshots of a miniature that shows what moves at a snapshot that has one before it.
 const MINIATURE_STEPS: usize = 2;
+/// A reason of a plan.
+const MEASURED_ON_GPU: &str = "what a step takes was measured on the GPU, on small graphs";
+/// How much more a step may take on a GPU than on the processor, where the GPU cannot be asked.
+const ON_GPU: f64 = 1.6;
+/// The share of a GPU's memory, as a divisor, from which on it matters what its own kernels take.
+const NEAR_LIMIT: u64 = 8;
+/// Snapshots of the largest block that a miniature runs on a GPU. Larger ones are on the line through the smallest.
+const BLOCK_SAMPLE: usize = 12;
 /// Pairs of snapshots that are compared to tell how much a graph changes.
 const COMPARED_PAIRS: usize = 4;
 
