@@ -66,8 +66,8 @@ pub use numbers::Numbers;
 pub use output::OutputConfig;
 pub use paths::is_file;
 pub use plan::{
-    ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PartitionerName, PlanConfig,
-    Residency, StrategyName,
+    ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, OverlapRule, PartitionerName,
+    PlanConfig, Residency, StrategyName,
 };
 pub use problem::{ConfigProblem, Origin};
 pub use provenance::{Choice, Provenance};

@@ -32,8 +32,9 @@ section! {
         /// installed.
         partitioner: PartitionerName = PartitionerName::Own;
         /// Whether ranks send the rows of some snapshots or vertices while they compute the next (ESDG
-        /// §6.5). It does not change the result.
-        overlap: bool = false;
+        /// §6.5). `auto`: if it is predicted to be faster over the link between the ranks, which is measured first. It
+        /// does not change the result.
+        overlap: OverlapRule = OverlapRule::Never;
         /// How ranks exchange GPU data: from GPU to GPU by NCCL, or by way of the host. It does not
         /// change the result.
         device_transport: DeviceTransport = DeviceTransport::Auto;
@@ -65,6 +66,40 @@ section! {
         /// Whether the next batch is prepared while this one trains (event models). It does not
         /// change the result.
         prefetch: bool = true;
+    }
+}
+
+/// Whether rows move beside computing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverlapRule {
+    /// `false`: no.
+    Never,
+    /// `true`: yes.
+    Always,
+    /// `"auto"`: if that is predicted to be faster.
+    IfItGains,
+}
+
+impl Setting for OverlapRule {
+    fn expected() -> String {
+        "true, false or \"auto\"".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Boolean(true) => Some(Self::Always),
+            Value::Boolean(false) => Some(Self::Never),
+            Value::String(text) if text == "auto" => Some(Self::IfItGains),
+            _ => None,
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::Never => Value::Boolean(false),
+            Self::Always => Value::Boolean(true),
+            Self::IfItGains => Value::String("auto".to_owned()),
+        }
     }
 }
 

@@ -345,6 +345,7 @@ fn keys_about_ranks_are_refused_for_one_and_keys_of_one_for_several() {
     assert!(text.contains("plan.strategy = \"frames\""), "{text}");
     assert_eq!(shared(&["plan.residency=stream", "plan.difference=on", "plan.record=false"]), "");
     assert_eq!(shared(&["plan.overlap=true"]), "");
+    assert_eq!(shared(&["plan.overlap=auto"]), "");
     for (with, word) in [
         ("plan.strategy=vertex", "plan.strategy = \"vertex\""),
         ("model.name=evolvegcn-o", "evolvegcn-o"),

@@ -6,12 +6,13 @@
 use std::time::Duration;
 
 use zoetrope_plan::{
-    BatchRule, Coding, FrameRule, OperatorOrder as PlannedOrder, Precision as PlannedPrecision,
-    Residency as PlannedResidency, StrategyWish, Transport, Wishes,
+    BatchRule, Coding, FrameRule, OperatorOrder as PlannedOrder, OverlapWish,
+    Precision as PlannedPrecision, Residency as PlannedResidency, StrategyWish, Transport, Wishes,
 };
 
 use super::plan::{
-    DeviceTransport, DifferenceRule, OperatorOrder, PartitionerName, Residency, StrategyName,
+    DeviceTransport, DifferenceRule, OperatorOrder, OverlapRule, PartitionerName, Residency,
+    StrategyName,
 };
 use super::{Config, EqualTimesRule, Precision};
 
@@ -61,7 +62,11 @@ impl Config {
             },
             members: plan.members.filter(|_| shares).map(|members| members as u32),
             metis: plan.partitioner == PartitionerName::Metis && shares,
-            overlap: plan.overlap && shares,
+            overlap: match plan.overlap {
+                OverlapRule::Always if shares => OverlapWish::Always,
+                OverlapRule::IfItGains if shares => OverlapWish::IfItGains,
+                _ => OverlapWish::Never,
+            },
             rule,
             batches: BatchRule {
                 events: self.train.batch_size,

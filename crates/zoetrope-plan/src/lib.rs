@@ -29,8 +29,12 @@
 //! };
 //! let batches = BatchRule { events: 400, chunks: None, whole_times: false };
 //! let wishes = Wishes { batches, ..Wishes::default() };
-//! let machine =
-//!     Machine { memory_bytes_per_second: 8e9, link_bytes_per_second: 4e9, message_seconds: 5e-6 };
+//! let machine = Machine {
+//!     memory_bytes_per_second: 8e9,
+//!     link_bytes_per_second: 4e9,
+//!     message_seconds: 5e-6,
+//!     is_measured: false,
+//! };
 //! let question = Question {
 //!     workload: Workload::Batches(&facts),
 //!     machine,
@@ -83,7 +87,7 @@ pub use program::{
     BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole, Task, TaskGraph, TaskKind,
 };
 pub use strategy::Strategy;
-pub use wishes::{StrategyWish, Wishes};
+pub use wishes::{OverlapWish, StrategyWish, Wishes};
 pub use workload::{
     ActivationCost, BatchCost, BatchWorkload, BlockCost, FrameWorkload, MeasuredBatches,
 };

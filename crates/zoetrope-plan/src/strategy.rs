@@ -4,6 +4,7 @@
 //! from formulas alone. Everything is for one step of training: one frame, forward and backward.
 
 mod assess;
+mod beside;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -20,6 +21,7 @@ use crate::workload::FrameWorkload;
 
 pub use assess::{Balance, RankMemory, Row, assess};
 pub(crate) use assess::{all_reduce_bytes, reduced_bytes};
+pub(crate) use beside::Forecast;
 pub use traffic::{Machine, Traffic};
 pub(crate) use traffic::{Moved, list_bytes, statistics_values};
 

@@ -43,6 +43,17 @@ impl StrategyWish {
     }
 }
 
+/// Whether rows are to be redistributed beside computing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverlapWish {
+    /// No.
+    Never,
+    /// Yes; refused if nothing can be computed meanwhile.
+    Always,
+    /// If that is predicted to be faster.
+    IfItGains,
+}
+
 /// What was asked of planners, whatever is planned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wishes {
@@ -59,7 +70,7 @@ pub struct Wishes {
     /// Whether METIS is to divide vertices.
     pub metis: bool,
     /// Whether rows are redistributed in parts beside computing.
-    pub overlap: bool,
+    pub overlap: OverlapWish,
     /// How frames are cut.
     pub rule: FrameRule,
     /// How batches of events are cut.
@@ -109,7 +120,7 @@ impl Default for Wishes {
             strategy: None,
             members: None,
             metis: false,
-            overlap: false,
+            overlap: OverlapWish::Never,
             rule: FrameRule { frame: None, stride: 1, truncate: None },
             batches: BatchRule { events: 200, chunks: None, whole_times: true },
             group: None,

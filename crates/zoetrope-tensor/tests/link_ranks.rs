@@ -1,23 +1,12 @@
 //! A GPU ranks links as the processor does, draw for draw.
 
+mod hub_links;
+
+use hub_links::links;
+use zoetrope_graph::LinkSet;
 use zoetrope_graph::random::{Draws, Random};
-use zoetrope_graph::{LinkSet, SnapshotSequence};
 use zoetrope_tensor::cuda::PATH_VARIABLE;
 use zoetrope_tensor::{Device, Gpu, LinkRank, LinkRanking, PairLayers, Tape};
-
-/// A hub, sources with a few links, and one that is linked with all.
-fn links(vertices: u32) -> LinkSet {
-    let mut edges: Vec<(u32, u32)> = (1..vertices - 3).map(|to| (0, to)).collect();
-    edges.extend((0..vertices).filter(|&to| to != 5).map(|to| (5, to)));
-    edges.extend((6..vertices - 2).flat_map(|from| [(from, 0), (from, from + 1), (from, 3)]));
-    edges.sort_by_key(|&(src, dst)| (dst, src));
-    let (src, dst): (Vec<u32>, Vec<u32>) = edges.into_iter().unzip();
-    let offsets = vec![0, src.len() as u64];
-    let graph = SnapshotSequence::new(vertices, offsets, src, dst, None).unwrap();
-    let mut links = LinkSet::default();
-    links.load_by_source(graph.at(0));
-    links
-}
 
 /// Whole numbers, so that sums are exact in any order and many scores are equal.
 fn whole(seed: u64, rows: usize, cols: usize) -> Vec<f32> {

@@ -124,6 +124,16 @@ bool sanitizing() {
     return text && std::atoi(text) != 0;
 }
 
+// Puts another text in the place of one: "this=>that". For tests that must see a kernel that computes something wrong.
+std::string with_mutation(std::string source) {
+    const char* text = std::getenv("ZOETROPE_EMULATED_MUTATION");
+    const char* arrow = text ? std::strstr(text, "=>") : nullptr;
+    if (!arrow) return source;
+    const std::string from(text, arrow), to(arrow + 2);
+    size_t at = from.empty() ? std::string::npos : source.find(from);
+    return at == std::string::npos ? source : source.replace(at, from.size(), to);
+}
+
 // Compiles in a folder of its own and renames, so that processes may do the same at once.
 nvrtcResult build(Program& program, const Options& options, const std::string& target) {
     std::string folder = home() + "/cache/build-XXXXXX";
@@ -165,6 +175,7 @@ std::string emulator_identity() {
     struct stat status {};
     stat((home() + "/libnvrtc.so.13").c_str(), &status);
     identity += std::to_string(status.st_mtime) + "." + std::to_string(status.st_size);
+    if (const char* mutation = std::getenv("ZOETROPE_EMULATED_MUTATION")) identity += mutation;
 #if defined(__x86_64__)
     identity += __builtin_cpu_supports("fma") ? "fma" : "";
 #endif
@@ -218,7 +229,7 @@ EXPORT nvrtcResult nvrtcGetSupportedArchs(int* list) {
 
 EXPORT nvrtcResult nvrtcCreateProgram(Program** program, const char* source, const char* name, int headers, const char* const*, const char* const*) {
     if (!source || headers != 0) return INVALID_INPUT;
-    *program = new Program{source, name ? name : "default_program", "", ""};
+    *program = new Program{with_mutation(source), name ? name : "default_program", "", ""};
     return SUCCESS;
 }
 

@@ -31,5 +31,6 @@ pub(crate) fn rates(machine: &Machine) -> strategy::Machine {
         memory_bytes_per_second: device.memory_bytes_per_second * device.elementwise_fraction,
         link_bytes_per_second: link.bytes_per_second / sharers,
         message_seconds: link.latency_seconds,
+        is_measured: false,
     }
 }

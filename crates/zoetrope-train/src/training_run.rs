@@ -61,8 +61,9 @@ pub trait Evaluation {
 
 /// A session whose task has simple rules to compare a model with.
 pub trait Baselines {
-    /// Begins to measure the baselines on a part, if threads of the host have little else to do while a GPU trains
-    /// and judges.
+    /// Says that the baselines on a part will be asked for after the model is judged on it. A thread of the host begins
+    /// to measure them if a GPU trains and judges meanwhile; on the processor they are judged beside the model, if
+    /// they share what is drawn with it.
     fn begin_baselines(&mut self, _part: Part) {}
 
     /// The metrics of the task's baselines on a part.

@@ -3,6 +3,8 @@
 
 mod gpu;
 
+use std::collections::BTreeMap;
+
 use gpu::has_gpu;
 use zoetrope_config::Config;
 use zoetrope_data::Quiet;
@@ -13,7 +15,7 @@ use zoetrope_train::TrainError;
 use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::{EpochEnd, Epochs, Evaluation, TrainingRun};
+use zoetrope_train::training_run::{Baselines, EpochEnd, Epochs, Evaluation, TrainingRun};
 
 /// Parts of five snapshots and more, which two, three and four ranks do not share evenly.
 const ALWAYS: &str = "data.split=0.5/0.25/0.25 train.frame=4 model.hidden=6 train.epochs=1";
@@ -108,6 +110,27 @@ fn links_are_ranked_after_an_epoch_only_if_ranks_choose_the_best_one() {
     assert!(!named(&usual, "mrr") && !named(&usual, "hits"), "{usual:?}");
     for (watched, name) in [("task.metric=mrr", "mrr"), ("task.metric=hits", "hits@10")] {
         assert!(after_an_epoch(&[watched])[name] > 0.0, "{watched}");
+    }
+}
+
+#[test]
+fn rules_that_are_judged_beside_the_model_reach_what_they_reach_alone() {
+    // A dot product cannot rank links while it draws; the parts that come first are judged with fewer snapshots
+    // than the rules are asked about.
+    for model in ["", "model.decoder=dot", "task.candidates=60", "task.all_pairs=true"] {
+        for part in [Part::Train, Part::Validation, Part::Test] {
+            let mut apart = session(&[LINKS, model], None);
+            let expected = (apart.evaluate(part).unwrap(), apart.baselines(part).unwrap());
+            let mut beside = session(&[LINKS, model], None);
+            beside.begin_baselines(part);
+            let found = (beside.evaluate(part).unwrap(), beside.baselines(part).unwrap());
+            assert!(expected.1.len() == 3 && expected.1["popularity"]["mrr"] > 0.0, "{expected:?}");
+            assert_eq!(bits(&found.0), bits(&expected.0), "{model} on {part:?}");
+            let rules = |found: &BTreeMap<String, Metrics>| {
+                found.iter().map(|(rule, of)| format!("{rule} {:?}", bits(of))).collect::<Vec<_>>()
+            };
+            assert_eq!(rules(&found.1), rules(&expected.1), "{model} on {part:?}");
+        }
     }
 }
 

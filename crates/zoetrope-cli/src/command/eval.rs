@@ -60,6 +60,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
         return Err(Failure::usage(format!("the split has no {} part", args.split))
             .hint("choose another --split, or set data.split"));
     }
+    session.begin_baselines(part);
     let metrics = session.evaluate(part)?;
     if !is_measured(&metrics) {
         return Err(

@@ -13,10 +13,10 @@ use crate::placement::expected::Expected;
 use crate::placement::grid::{even_parts, even_starts};
 use crate::plan::frame::Frame;
 use crate::plan::gpu::Coding;
-use crate::plan::sharing::{CellSharing, Sharing};
-use crate::strategy::{self, Row, Strategy, Traffic, assess};
+use crate::plan::sharing::{CellSharing, Overlap, Sharing};
+use crate::strategy::{self, Forecast, Row, Strategy, Traffic, assess};
 use crate::volume;
-use crate::wishes::{StrategyWish, Wishes};
+use crate::wishes::{OverlapWish, StrategyWish, Wishes};
 use crate::workload::FrameWorkload;
 
 /// Lets ranks share the cells of every frame.
@@ -85,7 +85,8 @@ fn ways(layout: &FrameLayout, wishes: &Wishes) -> Result<Vec<(Strategy, Reason)>
     all.extend(named.filter(|named| !Strategy::all(ranks).contains(named)));
     // Differences cannot be sent of parts of snapshots: whoever asks for both is told, others do not see such ways.
     // The same of rows that are gathered, beside which nothing is computed, if no way was asked for.
-    let whole = wishes.coding == Coding::Differences || wishes.overlap && named.is_none();
+    let beside = wishes.overlap == OverlapWish::Always;
+    let whole = wishes.coding == Coding::Differences || beside && named.is_none();
     all.retain(|strategy| !whole || strategy.grid(ranks).members == 1 || named == Some(*strategy));
     let ways = all.into_iter().map(|strategy| (strategy, reason(strategy)));
     Ok(ways.filter(|&(_, reason)| wishes.compare || reason != Reason::Shown).collect())
@@ -139,18 +140,21 @@ impl Proposer<'_> {
             Some(renaming) => gathered_rows(self.graph, renaming, &frame)?,
             None => 0,
         };
-        let cells = SharedCells { strategy, traffic: self.traffic, gathered };
+        let beside = self.may_overlap(strategy)?;
+        let cells =
+            SharedCells { strategy, traffic: self.traffic, gathered, beside: beside.is_some() };
         let shared = SharedMemory { ranks, in_process: wishes.in_process, cells: Some(cells) };
         let gpu = self.question.gpu;
         let (blocks, in_blocks) = self.layout.blocks(facts, wishes, Some(&shared), gpu);
         let memory = self.layout.memory(facts, blocks, Some(&shared));
         let row = self.row(strategy, renaming.as_ref(), frame, blocks.count)?;
-        let beside = if wishes.overlap && strategy.grid(ranks).members == 1 {
-            let nothing = || PlanError::NothingBeside { model: facts.model.clone() };
-            let on_gpu = self.question.gpu.is_some();
-            Some(self.traffic.overlap(on_gpu).ok_or_else(nothing)?)
-        } else {
-            None
+        let (beside, of_overlap) = match beside {
+            Some(most) if wishes.overlap == OverlapWish::IfItGains => {
+                let forecast = Forecast::new(&row, self.traffic, &self.question.machine);
+                let found = forecast.overlap(most);
+                (found, Some(forecast.says(found)))
+            }
+            beside => (beside, None),
         };
         let sharing = Sharing::Cells(CellSharing {
             strategy,
@@ -160,7 +164,7 @@ impl Proposer<'_> {
             beside,
         });
         let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]);
-        let reasons = reasons.chain(divided).collect();
+        let reasons = reasons.chain(divided).chain(of_overlap).collect();
         let (sharing, shared) = (Some(sharing), Some(&shared));
         let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, shared, gpu, reasons };
         let plan = self.layout.clone().plan(facts, parts)?;
@@ -180,6 +184,19 @@ impl Proposer<'_> {
             why,
             binds: None,
         })
+    }
+
+    /// How rows may move beside computing at most, if that is wished for.
+    fn may_overlap(&self, strategy: Strategy) -> Result<Option<Overlap>, PlanError> {
+        let wishes = self.question.wishes;
+        if wishes.overlap == OverlapWish::Never || strategy.grid(wishes.ranks).members > 1 {
+            return Ok(None);
+        }
+        let found = self.traffic.overlap(self.question.gpu.is_some());
+        if found.is_none() && wishes.overlap == OverlapWish::Always {
+            return Err(PlanError::NothingBeside { model: self.facts.model.clone() });
+        }
+        Ok(found)
     }
 
     /// The parts of the vertices, if they are divided, and who divided them.

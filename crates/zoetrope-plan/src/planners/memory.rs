@@ -43,6 +43,8 @@ pub(super) struct SharedCells<'a> {
     pub(super) traffic: &'a Traffic,
     /// Rows that structure encoders of all ranks gather from others, of a frame.
     pub(super) gathered: u64,
+    /// Whether rows may be redistributed beside computing.
+    pub(super) beside: bool,
 }
 
 /// Everything that the estimate depends on.
@@ -125,6 +127,7 @@ impl Estimate<'_> {
             answered: if cells.traffic.answers_last { self.workload.vertices as u64 } else { rows },
             redistributed: cells.traffic.time_on_features() && grid.groups > 1,
             split: grid.members > 1,
+            beside: cells.beside,
         });
         let answered = if grid.members > 1 { (steps * self.workload.vertices) as u64 } else { 0 };
         let lists = list_bytes(cells.gathered * self.frames.len() as u64, answered);

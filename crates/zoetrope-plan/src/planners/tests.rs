@@ -74,8 +74,12 @@ fn traffic(_: &[LayerOrder], kept: bool) -> Option<Traffic> {
 }
 
 /// Rates whose ratios are those of threads of one machine.
-const HOST: Machine =
-    Machine { memory_bytes_per_second: 8e9, link_bytes_per_second: 4e9, message_seconds: 5e-6 };
+const HOST: Machine = Machine {
+    memory_bytes_per_second: 8e9,
+    link_bytes_per_second: 4e9,
+    message_seconds: 5e-6,
+    is_measured: false,
+};
 
 fn ask(facts: &FrameWorkload, wishes: &Wishes, gpu: Option<&GpuFacts>) -> Result<Plan, PlanError> {
     let graph = graph();

@@ -365,6 +365,8 @@ impl Layout<'_> {
                 },
                 redistributed: self.placements.structure != self.placements.time,
                 split: facts.grid.members > 1,
+                // Rows of the table are compared as if none moved beside computing.
+                beside: false,
             });
             messages = messages.max(moved.messages);
             (activations, exchanged) = if facts.question.recompute {

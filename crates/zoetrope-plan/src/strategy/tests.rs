@@ -73,6 +73,7 @@ fn question<'a>(
             memory_bytes_per_second: 8e9,
             link_bytes_per_second: 4e9,
             message_seconds: 5e-6,
+            is_measured: false,
         },
         seed: 0,
     }

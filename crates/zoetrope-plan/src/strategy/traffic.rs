@@ -129,7 +129,7 @@ impl Traffic {
     /// Bytes of exchanged rows: one rank alone has each row once, several have it where it was computed
     /// and where it went.
     pub(crate) fn memory(&self, moved: Moved) -> MovedBytes {
-        let Moved { cells, time_cells, gathered, answered, redistributed, split } = moved;
+        let Moved { cells, time_cells, gathered, answered, redistributed, split, beside } = moved;
         let widest_of = |role| self.of(role).map(|stage| stage.inputs as u64).max().unwrap_or(0);
         let (mut held, mut rows, mut widest) = (0, 0, 0);
         if redistributed {
@@ -144,8 +144,9 @@ impl Traffic {
             rows = rows.max(cells + gathered);
             widest = widest.max(widest_of(StageRole::Halo)).max(self.answered as u64);
         }
-        // A gradient in the backward pass, and the messages that it travels in.
-        let messages = 2 * rows * widest * VALUE;
+        // A gradient in the backward pass, and the messages that it travels in. Beside computing a rank's own rows
+        // travel as well, and what leaves is there until all of what comes has come.
+        let messages = if beside { 4 } else { 2 } * rows * widest * VALUE;
         MovedBytes { held: held * VALUE, messages }
     }
 }
@@ -180,6 +181,8 @@ pub(crate) struct Moved {
     pub(crate) redistributed: bool,
     /// Whether a snapshot is on several ranks.
     pub(crate) split: bool,
+    /// Whether rows are redistributed beside computing.
+    pub(crate) beside: bool,
 }
 
 /// What exchanged rows take.
@@ -200,4 +203,6 @@ pub struct Machine {
     pub link_bytes_per_second: f64,
     /// Seconds that a message takes whatever its length.
     pub message_seconds: f64,
+    /// Whether these two were measured between the ranks.
+    pub is_measured: bool,
 }

@@ -28,8 +28,8 @@ mod one_step;
 
 use super::matmul::{Accumulate, WHOLE_VECTOR};
 use super::recurrent::{
-    BackInput, Bias, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, SequenceBlock,
-    Weight, add_weight_gradient, sum_features, to_rows,
+    Alike, BackInput, Bias, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence,
+    SequenceBlock, Weight, add_weight_gradient, sum_features, to_rows,
 };
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
@@ -151,8 +151,11 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
     }
     let bias = call.joint_bias();
     let keeps = !saved.is_empty();
+    let inputs = [0, 1].map(|at| step.input.columns(at));
+    let may_be_alike = !keeps && mask.is_none();
+    let alike = if may_be_alike { Alike::find(shape, 3, inputs, h0) } else { None };
     let (out, saved) = (Scattered::new(out), Scattered::new(saved));
-    shape.for_each_block(|block| {
+    alike.as_ref().map_or(shape, |alike| alike.shape(shape)).for_each_block(|block| {
         let mut gates = scratch::take(if keeps { 0 } else { kind.planes() * block.plane() });
         let (plane, planes) = (block.plane(), kind.planes());
         let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
@@ -160,13 +163,32 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
         let mut spare = scratch::take(step.input.spare(block).max(plane));
         let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
         let bias = block.bias(&bias);
-        let mut before = block.of(h0, 0, h);
-        block.operand(before, h, &mut old);
+        // Of vertices that are alike the first ones are gathered: states before and after a step, and inputs.
+        let gathered = if alike.is_some() { block.count } else { 0 };
+        let mut own_states = [0, 1].map(|_| scratch::take(gathered * h));
+        let widths = inputs.map(|input| input.map_or(0, |(_, width)| width));
+        let mut own_inputs = widths.map(|width| scratch::take(gathered * width));
+        let mut before: &[f32] = &[];
+        match &alike {
+            Some(alike) => {
+                alike.gather(block, (h0, h), 0, &mut own_states[0]);
+                block.operand(&own_states[0], h, &mut old);
+            }
+            None => {
+                before = block.of(h0, 0, h);
+                block.operand(before, h, &mut old);
+            }
+        }
         for t in 0..shape.steps {
             let (at, len) = block.at(t, h);
             // SAFETY: rows of this block's vertices, which no other block touches; each step's
             // rows are taken once.
-            let rows = unsafe { out.piece(at, len) };
+            let mut piece = alike.is_none().then(|| unsafe { out.piece(at, len) });
+            let [own_before, own_rows] = &mut own_states;
+            let (before_rows, rows) = match &mut piece {
+                Some(rows) => (before, &mut **rows),
+                None => (&own_before[..], &mut own_rows[..]),
+            };
             let saved = if keeps {
                 let (at, len) = block.planes_at(t, planes);
                 // SAFETY: the planes of this block and step, taken once.
@@ -175,7 +197,7 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
                 &mut gates[..]
             };
             let (state, new_state) = match block.layout {
-                Layout::Rows => (before, &mut *rows),
+                Layout::Rows => (before_rows, &mut *rows),
                 Layout::Lanes => (&old[..], &mut new[..]),
             };
             let mask = block.mask(mask, t);
@@ -183,14 +205,39 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
                 block.spread_mask(mask, &mut spread);
             }
             let mask = mask.map(|_| &spread[..]);
-            step.run(block, t, bias, mask, state, new_state, saved, &mut spare);
+            let mut x = [None; 2];
+            for ((x, input), own) in x.iter_mut().zip(inputs).zip(&mut own_inputs) {
+                *x = match (input, &alike) {
+                    (Some(input), Some(alike)) => {
+                        alike.gather(block, input, t * shape.vertices, own);
+                        Some(&own[..])
+                    }
+                    (input, _) => input.map(|(x, width)| block.of(x, t, width)),
+                };
+            }
+            step.run(block, x, bias, mask, state, new_state, saved, &mut spare);
             if block.layout == Layout::Lanes {
                 to_rows(block, &new, rows, Accumulate::Overwrite);
                 std::mem::swap(&mut old, &mut new);
             }
-            before = rows;
+            if let Some(alike) = &alike {
+                for (row, members) in rows.chunks_exact(h).zip(alike.members(block)) {
+                    for &vertex in members {
+                        let at = (t * shape.vertices + vertex as usize) * h;
+                        // SAFETY: the row of a vertex, which belongs to one class of one block.
+                        unsafe { out.piece(at, h) }.copy_from_slice(row);
+                    }
+                }
+                own_states.swap(0, 1);
+            }
+            if let Some(rows) = piece {
+                before = rows;
+            }
         }
     });
+    if let Some(alike) = alike {
+        alike.give_back();
+    }
 }
 
 /// What the steps forward of all blocks read.
@@ -202,12 +249,12 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// One step of a block; `spare` has room for the turned input and for a plane.
+    /// One step of a block from rows of its inputs; `spare` has room for the turned input and for a plane.
     #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
         block: SequenceBlock,
-        t: usize,
+        x: [Option<&[f32]>; 2],
         bias: Bias,
         mask: Option<&[f32]>,
         state: &[f32],
@@ -216,7 +263,7 @@ impl Step<'_> {
         spare: &mut [f32],
     ) {
         let plane = block.plane();
-        self.input.share(block, t, spare, &mut saved[..3 * plane]);
+        self.input.share_of(block, x, spare, &mut saved[..3 * plane]);
         let h = self.u.inner;
         self.u.gates(block, 0..2, 0..h, state, &mut saved[..2 * plane], Accumulate::Add);
         match self.kind {

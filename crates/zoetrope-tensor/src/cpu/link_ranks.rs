@@ -19,8 +19,8 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-use zoetrope_graph::Distinct;
 use zoetrope_graph::link_set::Row;
+use zoetrope_graph::{Distinct, LinkSet};
 
 use super::pairs::dot;
 use super::simd::current;
@@ -66,37 +66,118 @@ thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::default();
 }
 
-/// Writes the rank of each link.
+/// Who looks at the destinations that are drawn while links are ranked, so that they are drawn once.
+pub trait Onlooker: Sync {
+    /// Memory of a thread.
+    type Memory: Send;
+    /// What it finds in a block of links.
+    type Found: Send;
+    /// Whether it looks at all.
+    const LOOKS: bool;
+
+    /// Memory of a thread that begins.
+    fn memory(&self) -> Self::Memory;
+
+    /// Nothing found yet.
+    fn begin(&self) -> Self::Found;
+
+    /// Is shown a link, its ends, and the destinations that are drawn for it; in the order of links. Inlined into a
+    /// function that is compiled for wide vectors.
+    fn look(
+        &self,
+        memory: &mut Self::Memory,
+        found: &mut Self::Found,
+        link: usize,
+        ends: [u32; 2],
+        drawn: &[u32],
+    );
+}
+
+/// Nobody.
+impl Onlooker for () {
+    type Memory = ();
+    type Found = ();
+    const LOOKS: bool = false;
+
+    fn memory(&self) {}
+
+    fn begin(&self) {}
+
+    #[inline(always)]
+    fn look(&self, (): &mut (), (): &mut (), _: usize, _: [u32; 2], _: &[u32]) {}
+}
+
+/// Writes the rank of each link. Returns what an onlooker finds in each block of links, in their order.
 ///
 /// # Panics
 ///
 /// If there is no place for each link, or it names a row that is not there.
-pub fn link_ranks(scoring: Scoring<'_>, ranking: LinkRanking<'_>, ranks: &mut [LinkRank]) {
+pub fn link_ranks<O: Onlooker>(
+    scoring: Scoring<'_>,
+    ranking: LinkRanking<'_>,
+    ranks: &mut [LinkRank],
+    onlooker: &O,
+) -> Vec<O::Found> {
     assert_eq!(ranks.len(), ranking.links.len(), "a place for each link");
     assert_eq!(scoring.weight.len(), scoring.width, "one output");
     let cpu = current();
-    ranks.par_chunks_mut(BLOCK).enumerate().for_each(|(block, ranks)| {
-        // Taken, not borrowed: a thread that waits may begin another block.
-        let mut memory = MEMORY.take();
-        cpu.run(Block { scoring, ranking, first: block * BLOCK, ranks, memory: &mut memory });
-        MEMORY.set(memory);
-    });
+    let blocks = ranks.par_chunks_mut(BLOCK).enumerate();
+    let found = blocks.map_init(
+        || onlooker.memory(),
+        |own, (block, ranks)| {
+            // Taken, not borrowed: a thread that waits may begin another block.
+            let mut memory = MEMORY.take();
+            let mut found = onlooker.begin();
+            let (first, memory_of) = (block * BLOCK, &mut memory);
+            let look = Look { onlooker, memory: own, found: &mut found };
+            cpu.run(Block { scoring, ranking, first, ranks, memory: memory_of, look });
+            MEMORY.set(memory);
+            found
+        },
+    );
+    found.collect()
 }
 
-struct Block<'a> {
+/// An onlooker with its memory.
+struct Look<'a, O: Onlooker> {
+    onlooker: &'a O,
+    memory: &'a mut O::Memory,
+    found: &'a mut O::Found,
+}
+
+impl<O: Onlooker> Look<'_, O> {
+    /// Shows what is drawn for a link.
+    #[inline(always)]
+    fn at(&mut self, links: &LinkSet, link: usize, drawn: &[u32]) {
+        let (source, destination) = links.ends(link);
+        self.onlooker.look(self.memory, self.found, link, [source, destination], drawn);
+    }
+}
+
+/// Numbers of a table by their places in it.
+#[inline(always)]
+fn look_up<T: Copy + Default>(table: &[T], places: &[u32], found: &mut Vec<T>) {
+    found.resize(places.len(), T::default());
+    for (found, &place) in found.iter_mut().zip(places) {
+        *found = table[place as usize];
+    }
+}
+
+struct Block<'a, O: Onlooker> {
     scoring: Scoring<'a>,
     ranking: LinkRanking<'a>,
     first: usize,
     ranks: &'a mut [LinkRank],
     memory: &'a mut Memory,
+    look: Look<'a, O>,
 }
 
-impl WithSimd for Block<'_> {
+impl<O: Onlooker> WithSimd for Block<'_, O> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { scoring, ranking, first, ranks, memory } = self;
+        let Self { scoring, ranking, first, ranks, memory, mut look } = self;
         let source = |at: usize| ranking.links.ends(first + at).0;
         let mut from = 0;
         while from < ranks.len() {
@@ -110,6 +191,7 @@ impl WithSimd for Block<'_> {
                 first + from,
                 &mut ranks[from..until],
                 memory,
+                &mut look,
             );
             from = until;
         }
@@ -125,31 +207,55 @@ struct Run<'a> {
 
 impl Run<'_> {
     #[inline(always)]
-    fn rank<S: Simd>(self, simd: S, first: usize, ranks: &mut [LinkRank], memory: &mut Memory) {
-        let Memory { distinct, before, table, scores, vertices, .. } = memory;
+    fn rank<S: Simd, O: Onlooker>(
+        self,
+        simd: S,
+        first: usize,
+        ranks: &mut [LinkRank],
+        memory: &mut Memory,
+        look: &mut Look<'_, O>,
+    ) {
+        let Memory { distinct, before, table, scores, vertices, listed } = memory;
         let LinkRanking { links, negatives, draws } = self.ranking;
         let size = self.others.row.non_links();
         if size == 0 {
+            for link in first..first + ranks.len() {
+                look.at(links, link, &[]);
+            }
             return ranks.fill(LinkRank::ALONE);
         }
         let tabulated = ranks.len() * negatives.min(size) >= size;
         if tabulated {
-            table.clear();
-            table.extend(self.others.all(links.vertices()).map(|vertex| self.score(simd, vertex)));
+            listed.clear();
+            listed.extend(self.others.all(links.vertices()));
+            self.score_all(simd, listed, table);
         } else {
             self.others.list(before);
         }
         for (link, rank) in (first..).zip(ranks) {
             let own = self.score(simd, links.ends(link).1);
             let drawn = distinct.draw(draws, (link * negatives) as u64, negatives, size as u32);
-            scores.clear();
             if tabulated {
-                scores.extend(drawn.iter().map(|&rank| table[rank as usize]));
+                look_up(table, drawn, scores);
+                if O::LOOKS {
+                    look_up(listed, drawn, vertices);
+                }
             } else {
                 self.others.find(before, drawn, vertices);
-                scores.extend(vertices.iter().map(|&vertex| self.score(simd, vertex)));
+                self.score_all(simd, vertices, scores);
             }
             *rank = LinkRank::of(own, scores);
+            look.at(links, link, vertices);
+        }
+    }
+
+    /// The scores of some destinations. A loop and no iterator: what adapters of iterators call is not always inlined,
+    /// and outside of a function that is compiled for wide vectors every instruction of theirs is a call.
+    #[inline(always)]
+    fn score_all<S: Simd>(&self, simd: S, destinations: &[u32], scores: &mut Vec<f32>) {
+        scores.resize(destinations.len(), 0.0);
+        for (score, &destination) in scores.iter_mut().zip(destinations) {
+            *score = self.score(simd, destination);
         }
     }
 
@@ -251,8 +357,7 @@ impl<F: FnMut(usize, [u32; 2], &[u32])> WithSimd for Listing<'_, F> {
             for link in from..until {
                 let drawn = distinct.draw(draws, (link * negatives) as u64, negatives, size as u32);
                 if tabulated {
-                    vertices.clear();
-                    vertices.extend(drawn.iter().map(|&rank| listed[rank as usize]));
+                    look_up(listed, drawn, vertices);
                 } else {
                     others.find(before, drawn, vertices);
                 }
@@ -264,26 +369,16 @@ impl<F: FnMut(usize, [u32; 2], &[u32])> WithSimd for Listing<'_, F> {
 }
 
 #[cfg(test)]
+#[path = "../../tests/hub_links/mod.rs"]
+mod hub_links;
+
+#[cfg(test)]
 mod tests {
+    use super::hub_links::links;
     use super::*;
     use crate::cpu::pairs::{PairScores, pair_scores};
     use crate::cpu::test_support::{everywhere, numbers};
     use zoetrope_graph::random::{Draws, Random};
-    use zoetrope_graph::{LinkSet, SnapshotSequence};
-
-    /// A hub, sources with a few links, one that is linked with all, and two vertices without a link.
-    fn links(vertices: u32) -> LinkSet {
-        let mut edges: Vec<(u32, u32)> = (1..vertices - 3).map(|to| (0, to)).collect();
-        edges.extend((0..vertices).filter(|&to| to != 5).map(|to| (5, to)));
-        edges.extend((6..vertices - 2).flat_map(|from| [(from, 0), (from, from + 1), (from, 3)]));
-        edges.sort_by_key(|&(src, dst)| (dst, src));
-        let (src, dst): (Vec<u32>, Vec<u32>) = edges.into_iter().unzip();
-        let offsets = vec![0, src.len() as u64];
-        let graph = SnapshotSequence::new(vertices, offsets, src, dst, None).unwrap();
-        let mut links = LinkSet::default();
-        links.load_by_source(graph.at(0));
-        links
-    }
 
     /// What is drawn for each link, one by one.
     fn lists(LinkRanking { links, negatives, draws }: LinkRanking<'_>) -> Vec<Vec<u32>> {
@@ -314,6 +409,33 @@ mod tests {
             .collect()
     }
 
+    /// Writes down what it is shown.
+    struct Recorder<'a>(&'a LinkSet);
+
+    impl Onlooker for Recorder<'_> {
+        type Memory = ();
+        type Found = Vec<Vec<u32>>;
+        const LOOKS: bool = true;
+
+        fn memory(&self) {}
+
+        fn begin(&self) -> Vec<Vec<u32>> {
+            Vec::new()
+        }
+
+        fn look(
+            &self,
+            (): &mut (),
+            found: &mut Vec<Vec<u32>>,
+            link: usize,
+            ends: [u32; 2],
+            drawn: &[u32],
+        ) {
+            assert_eq!(ends, <[u32; 2]>::from(self.0.ends(link)));
+            found.push(drawn.to_vec());
+        }
+    }
+
     fn words(ranks: &[LinkRank]) -> Vec<f32> {
         ranks.iter().flat_map(|rank| [rank.higher as f32, rank.equal as f32]).collect()
     }
@@ -340,7 +462,7 @@ mod tests {
             let ranking = LinkRanking { links: &links, negatives, draws };
             let ranked = || {
                 let mut ranks = vec![LinkRank::default(); links.len()];
-                link_ranks(scoring, ranking, &mut ranks);
+                link_ranks(scoring, ranking, &mut ranks, &());
                 ranks
             };
             let expected = listed(scoring, ranking);
@@ -353,6 +475,9 @@ mod tests {
                 });
             }
             assert_eq!(drawn, lists(ranking));
+            let mut ranks = vec![LinkRank::default(); links.len()];
+            let shown = link_ranks(scoring, ranking, &mut ranks, &Recorder(&links)).concat();
+            assert_eq!((shown, words(&ranks)), (drawn, words(&expected)), "with an onlooker");
             assert!(
                 expected.contains(&LinkRank::ALONE) && expected.iter().any(|rank| rank.equal > 1)
             );
@@ -373,7 +498,7 @@ mod tests {
         let scoring = Scoring { source: &source, destination: &destination, width, weight, bias };
         let draws = Draws::new(Random::new(7, 1), 0);
         let mut ranks = vec![LinkRank::default(); links.len()];
-        link_ranks(scoring, LinkRanking { links: &links, negatives: 50, draws }, &mut ranks);
+        link_ranks(scoring, LinkRanking { links: &links, negatives: 50, draws }, &mut ranks, &());
         for (rank, (src, _)) in ranks.into_iter().zip(links.iter()) {
             let expected = if src == 5 { LinkRank::ALONE } else { LinkRank::NOT_FINITE };
             assert_eq!(rank, expected, "a link of {src}");

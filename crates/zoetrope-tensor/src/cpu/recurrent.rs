@@ -13,6 +13,7 @@
 //!
 //! Either way a plane is a whole number of vectors at every instruction set.
 
+mod alike;
 mod input;
 mod planes;
 mod weight;
@@ -23,6 +24,7 @@ use super::blocks::{for_each_block, sum_over_blocks};
 use super::matmul::WHOLE_VECTOR;
 use rayon::prelude::*;
 
+pub(crate) use alike::Alike;
 pub(crate) use input::{BackInput, ForwardInput};
 pub use input::{Input, InputGradient, InputRows};
 pub(crate) use planes::{

@@ -3,7 +3,7 @@
 use zoetrope_graph::LinkSet;
 use zoetrope_graph::random::Draws;
 
-use crate::cpu::link_ranks::{self, Scoring};
+use crate::cpu::link_ranks::{self, Onlooker, Scoring};
 use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -74,6 +74,66 @@ impl Tape {
         layers: PairLayers,
         ranking: LinkRanking<'_>,
     ) -> Result<Vec<LinkRank>, TensorError> {
+        self.check_ranking(layers, ranking)?;
+        let mut ranks = vec![LinkRank::default(); ranking.links.len()];
+        match self.gpu() {
+            None => {
+                link_ranks::link_ranks(self.scoring(layers), ranking, &mut ranks, &());
+            }
+            Some(gpu) => {
+                let scoring = cuda::link_ranks::Scoring {
+                    source: self.view(layers.source),
+                    destination: self.view(layers.destination),
+                    width: self.shape(layers.source).cols,
+                    weight: self.view(layers.weight),
+                    bias: self.view(layers.bias),
+                };
+                cuda::link_ranks::link_ranks(gpu, scoring, ranking, &mut ranks);
+            }
+        }
+        Ok(ranks)
+    }
+
+    /// The same on the host, and what an onlooker finds in the destinations that are drawn, in the order of links.
+    ///
+    /// # Errors
+    /// As [`Tape::link_ranks`], and on a GPU, where nobody can look at what is drawn.
+    pub fn link_ranks_with<O: Onlooker>(
+        &self,
+        layers: PairLayers,
+        ranking: LinkRanking<'_>,
+        onlooker: &O,
+    ) -> Result<(Vec<LinkRank>, Vec<O::Found>), TensorError> {
+        self.check_ranking(layers, ranking)?;
+        if self.gpu().is_some() {
+            return Err(TensorError::Argument {
+                operator: "link_ranks",
+                name: "onlooker",
+                expected: "nobody on a GPU",
+                got: "one".to_owned(),
+            });
+        }
+        let mut ranks = vec![LinkRank::default(); ranking.links.len()];
+        let found = link_ranks::link_ranks(self.scoring(layers), ranking, &mut ranks, onlooker);
+        Ok((ranks, found))
+    }
+
+    /// What scores pairs, on the host.
+    fn scoring(&self, layers: PairLayers) -> Scoring<'_> {
+        Scoring {
+            source: self.value(layers.source),
+            destination: self.value(layers.destination),
+            width: self.shape(layers.source).cols,
+            weight: self.value(layers.weight),
+            bias: self.value(layers.bias)[0],
+        }
+    }
+
+    fn check_ranking(
+        &self,
+        layers: PairLayers,
+        ranking: LinkRanking<'_>,
+    ) -> Result<(), TensorError> {
         let operator = "link_ranks";
         let PairLayers { source, destination, weight, bias } = layers;
         let (rows, vertices) = (self.shape(source), ranking.links.vertices() as usize);
@@ -92,29 +152,6 @@ impl Tape {
                 got: ranking.negatives.to_string(),
             });
         }
-        let mut ranks = vec![LinkRank::default(); ranking.links.len()];
-        match self.gpu() {
-            None => {
-                let scoring = Scoring {
-                    source: self.value(source),
-                    destination: self.value(destination),
-                    width: rows.cols,
-                    weight: self.value(weight),
-                    bias: self.value(bias)[0],
-                };
-                link_ranks::link_ranks(scoring, ranking, &mut ranks);
-            }
-            Some(gpu) => {
-                let scoring = cuda::link_ranks::Scoring {
-                    source: self.view(source),
-                    destination: self.view(destination),
-                    width: rows.cols,
-                    weight: self.view(weight),
-                    bias: self.view(bias),
-                };
-                cuda::link_ranks::link_ranks(gpu, scoring, ranking, &mut ranks);
-            }
-        }
-        Ok(ranks)
+        Ok(())
     }
 }

@@ -238,3 +238,38 @@ fn gradients_of_many_vertices_do_not_depend_on_threads() {
         }
     }
 }
+
+#[test]
+fn vertices_that_are_alike_have_the_states_that_each_has_alone() {
+    for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
+        for (hidden, width, values) in [(16, 1, 2.0), (32, 2, 1.0), (23, 1, 2.0)] {
+            let mut case = Case::new(kind, [3, 1500, hidden], Some(width), false);
+            // Few values, so that there are fewer classes than vertices; a negative zero is one of them.
+            case.x[0].iter_mut().for_each(|x| *x = (*x * values / 1.5).round());
+            case.x[1].fill(0.0);
+            let inputs = [Some((&case.x[0][..], width)), None];
+            let alike = Alike::find(case.shape, 3, inputs, &case.x[1]).expect("many are alike");
+            let classes = alike.shape(case.shape).vertices;
+            assert!((3..750).contains(&classes), "{classes} classes");
+            alike.give_back();
+            // Without a backward pass and with one: the latter computes every vertex.
+            everywhere(|| case.forward().0, |_, _| {});
+        }
+    }
+}
+
+#[test]
+fn vertices_are_not_compared_if_that_cannot_pay() {
+    let case = Case::new(GruKind::ResetBefore, [3, 2000, 16], Some(1), false);
+    let zeros = vec![0.0; case.x[1].len()];
+    let found = |x: &[f32], width, state: &[f32]| {
+        let inputs = [Some((x, width)), None];
+        Alike::find(case.shape, 3, inputs, state).map(Alike::give_back).is_some()
+    };
+    let same = vec![1.0; case.x[0].len()];
+    assert!(found(&same, 1, &zeros));
+    assert!(!found(&case.x[0], 1, &zeros), "all differ");
+    assert!(!found(&same, 1, &case.x[1]), "first states differ");
+    let wide = vec![1.0; 4 * same.len()];
+    assert!(!found(&wide, 4, &zeros), "as much to compare as to compute");
+}

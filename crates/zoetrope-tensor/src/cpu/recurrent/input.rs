@@ -144,9 +144,27 @@ impl<'a> ForwardInput<'a> {
         spare: &mut [f32],
         planes: &mut [f32],
     ) {
+        let rows = |x, width| block.of(x, step, width);
+        self.share_of(
+            block,
+            [0, 1].map(|at| self.columns(at).map(|(x, width)| rows(x, width))),
+            spare,
+            planes,
+        );
+    }
+
+    /// The same from rows of each matrix of the input.
+    pub(crate) fn share_of(
+        &self,
+        block: SequenceBlock,
+        rows: [Option<&[f32]>; 2],
+        spare: &mut [f32],
+        planes: &mut [f32],
+    ) {
         let mut mode = Accumulate::Overwrite;
-        for InputColumns { x, columns } in self.parts.iter().flatten() {
-            let rows = block.of(x, step, columns.len());
+        for (InputColumns { columns, .. }, rows) in
+            self.parts.iter().flatten().zip(rows.iter().flatten())
+        {
             match &self.weight {
                 None => to_planes(block, rows, planes, mode),
                 Some(weight) => {
@@ -156,6 +174,11 @@ impl<'a> ForwardInput<'a> {
             }
             mode = Accumulate::Add;
         }
+    }
+
+    /// A matrix of the input with its width, if there is one of this number.
+    pub(crate) fn columns(&self, at: usize) -> Option<(&'a [f32], usize)> {
+        self.parts[at].as_ref().map(|part| (part.x, part.columns.len()))
     }
 }
 

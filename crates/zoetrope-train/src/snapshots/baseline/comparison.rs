@@ -1,15 +1,13 @@
 //! The measures of all baselines of a task.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 
 use rayon::prelude::*;
 use zoetrope_data::scaling::OwnUnits;
-use zoetrope_graph::{SnapshotSequence, Targets, VertexId};
-use zoetrope_nn::metrics::{ClassScores, Classification, Metric, Regression, TieRule, Undefined};
-use zoetrope_tensor::cpu::link_ranks::drawn_destinations;
-use zoetrope_tensor::{LinkRank, LinkRanking};
+use zoetrope_graph::{SnapshotSequence, Targets};
+use zoetrope_nn::metrics::{ClassScores, Metric, Regression, TieRule, Undefined};
 
+use super::link_rules::LinkRules;
 use super::{
     EdgeBank, HistoricalMean, LinkBaseline, MajorityClass, Persistence, Popularity, StepBaseline,
     replay_links, replay_targets,
@@ -148,134 +146,17 @@ pub fn compare_links(
     questions: &mut [LinkQuestion<'_>],
     sampler: &mut LinkSampler,
 ) -> Vec<Vec<Comparison>> {
-    let mut baselines = link_baselines(sequence, queries);
-    let empty = |scores: &LinkScores| {
-        let mut empty = scores.clone();
-        empty.clear();
-        vec![empty; baselines.len()]
-    };
-    let mut measured: Vec<Vec<LinkScores>> =
-        questions.iter().map(|(_, scores)| empty(scores)).collect();
-    let mut right = vec![Classification::new(2); baselines.len()];
-    let (mut rows, mut pairs) = (Candidates::default(), Pairs::default());
-    let mut outs = vec![Vec::new(); baselines.len()];
-    replay_links(&mut baselines, sequence, queries.iter().copied(), |query, baselines| {
+    let scores = questions.iter().map(|(_, scores)| *scores);
+    let mut rules = LinkRules::new(sequence, queries.len(), scores);
+    for &query in queries {
+        rules.tell(sequence, query);
         let (target, key) = (sequence.at(query + 1), DrawKey::evaluation(query as u32));
-        for ((candidates, scores), measured) in questions.iter_mut().zip(&mut measured) {
-            let chunks = candidates.load(target);
-            if let Some(ranking) = candidates.ranking(key).filter(|_| scores.are_ranks()) {
-                add_ranks(baselines, ranking, measured);
-                continue;
-            }
-            for chunk in 0..chunks {
-                candidates.fill(chunk, key, &mut rows);
-                let each = baselines.par_iter().zip(&mut *measured).zip(&mut outs);
-                each.for_each(|((baseline, scores), out)| {
-                    out.resize(rows.pairs.len(), 0.0);
-                    baseline.score(&rows.pairs.src, &rows.pairs.dst, out);
-                    scores.add(&rows, out);
-                });
-            }
+        for (number, (candidates, _)) in questions.iter_mut().enumerate() {
+            rules.ask(number, target, key, candidates);
         }
-        sampler.fill(target, key, &mut pairs);
-        let each = baselines.par_iter().zip(&mut right).zip(&mut outs);
-        each.for_each(|((baseline, counts), out)| {
-            if let Some(threshold) = baseline.threshold() {
-                out.resize(pairs.len(), 0.0);
-                baseline.score(&pairs.src, &pairs.dst, out);
-                counts.add_binary(out, threshold, &pairs.label);
-            }
-        });
-    });
-    let compared = |(measured, right): (&mut Vec<LinkScores>, &Vec<Classification>)| {
-        let all = baselines.par_iter().zip(measured).zip(right);
-        all.map(|((baseline, scores), counts)| {
-            let accuracy = baseline.threshold().map(|_| (Metric::Accuracy, counts.accuracy()));
-            let measures = scores.report().into_iter().chain(accuracy).collect();
-            Comparison { name: baseline.name(), measures }
-        })
-        .collect()
-    };
-    measured.iter_mut().map(|measured| compared((measured, &right))).collect()
-}
-
-/// Links of a task that ranks them.
-const RANKED_TOGETHER: usize = 512;
-
-/// Ranks the links of a snapshot by each baseline, with one draw for all of them. A baseline scores a source
-/// with all vertices in a row that few edges change: what is drawn is looked up there.
-fn add_ranks(
-    baselines: &[Box<dyn LinkBaseline>],
-    ranking: LinkRanking<'_>,
-    measured: &mut [LinkScores],
-) {
-    let count = ranking.links.len();
-    let blocks: Vec<Range<usize>> = (0..count)
-        .step_by(RANKED_TOGETHER)
-        .map(|first| first..(first + RANKED_TOGETHER).min(count))
-        .collect();
-    let vertices = ranking.links.vertices() as usize;
-    let rows = || (baselines.iter().map(|_| ScoreRow::new(vertices)).collect::<Vec<_>>(), None);
-    let ranked: Vec<Vec<Vec<LinkRank>>> = blocks
-        .into_par_iter()
-        .map_init(rows, |(rows, at), block| {
-            let mut ranks = vec![Vec::with_capacity(block.len()); baselines.len()];
-            drawn_destinations(ranking, block, |_, [source, destination], drawn| {
-                let is_other = *at != Some(source);
-                for ((baseline, row), ranks) in baselines.iter().zip(&mut *rows).zip(&mut ranks) {
-                    if is_other {
-                        row.turn(baseline.as_ref(), *at, source, ranking);
-                    }
-                    ranks.push(row.rank(destination, drawn));
-                }
-                *at = Some(source);
-            });
-            ranks
-        })
-        .collect();
-    for of_block in ranked {
-        measured.iter_mut().zip(of_block).for_each(|(scores, ranks)| scores.add_ranks(&ranks));
+        rules.ask_sampled(target, key, sampler);
     }
-}
-
-/// The scores of a baseline from one source.
-struct ScoreRow {
-    scores: Vec<f32>,
-    /// Whether all vertices that the source is not linked with score 0: what is drawn need not be looked at.
-    is_flat: bool,
-    /// Scores of what was drawn; only memory.
-    drawn: Vec<f32>,
-}
-
-impl ScoreRow {
-    fn new(vertices: usize) -> Self {
-        Self { scores: vec![0.0; vertices], is_flat: true, drawn: Vec::new() }
-    }
-
-    fn turn(
-        &mut self,
-        baseline: &dyn LinkBaseline,
-        before: Option<VertexId>,
-        source: VertexId,
-        ranking: LinkRanking<'_>,
-    ) {
-        let others = baseline.turn(&mut self.scores, before, source);
-        let links = ranking.links.of(source);
-        self.is_flat =
-            others == links.links().filter(|&to| self.scores[to as usize] != 0.0).count();
-    }
-
-    #[inline(always)]
-    fn rank(&mut self, destination: VertexId, drawn: &[VertexId]) -> LinkRank {
-        let own = self.scores[destination as usize];
-        if self.is_flat && !drawn.is_empty() {
-            let of = |is: bool| if is { drawn.len() as u32 } else { 0 };
-            return LinkRank { higher: of(0.0 > own), equal: of(own == 0.0) };
-        }
-        self.drawn.clear();
-        self.drawn.extend(drawn.iter().map(|&vertex| self.scores[vertex as usize]));
-        LinkRank::of(own, &self.drawn)
-    }
+    rules.compared()
 }
 
 /// The same baselines on all pairs of different vertices, measured as EvolveGCN measures: the mean
@@ -289,7 +170,7 @@ pub fn compare_links_with_all(
     queries: &[usize],
     ties: TieRule,
 ) -> Vec<Comparison> {
-    let mut baselines = link_baselines(sequence, queries);
+    let mut baselines = link_baselines(sequence, queries.len());
     let mut measured = vec![(AllPairScores::new(ties), Vec::new()); baselines.len()];
     let mut candidates = LinkCandidates::all();
     let (mut rows, mut links) = (Candidates::default(), Pairs::default());
@@ -322,8 +203,11 @@ pub fn compare_links_with_all(
 }
 
 /// EdgeBank's window is as long as the queries last, as its paper has it.
-fn link_baselines(sequence: &SnapshotSequence, queries: &[usize]) -> Vec<Box<dyn LinkBaseline>> {
-    let window = NonZeroUsize::new(queries.len()).unwrap_or(NonZeroUsize::MIN);
+pub(super) fn link_baselines(
+    sequence: &SnapshotSequence,
+    queries: usize,
+) -> Vec<Box<dyn LinkBaseline>> {
+    let window = NonZeroUsize::new(queries).unwrap_or(NonZeroUsize::MIN);
     vec![
         Box::new(EdgeBank::unlimited()),
         Box::new(EdgeBank::windowed(window)),

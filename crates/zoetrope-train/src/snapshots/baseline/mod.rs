@@ -17,6 +17,7 @@
 mod comparison;
 mod edge_bank;
 mod historical_mean;
+mod link_rules;
 mod majority_class;
 mod persistence;
 mod popularity;
@@ -30,6 +31,7 @@ pub use comparison::{
 };
 pub use edge_bank::EdgeBank;
 pub use historical_mean::HistoricalMean;
+pub use link_rules::LinkRules;
 pub use majority_class::MajorityClass;
 pub use persistence::{Persistence, last_lag_column};
 pub use popularity::Popularity;

@@ -661,9 +661,10 @@ mod tests {
                 (fixed_bytes + 200.0 * bytes_per_vertex + 4000.0 * bytes_per_edge, took)
             };
             let frame = Extent::Frame;
-            let (found, took) = of(&|| answered(&config, task, &material, outputs, 4, frame));
+            let (found, took) =
+                of(&|| answered(&config, task, &material, outputs, 4, frame, &Device::Cpu));
             let (direct, took_directly) =
-                of(&|| measured(&config, task, &material, outputs, 4, frame));
+                of(&|| measured(&config, task, &material, outputs, 4, frame, &Device::Cpu));
             assert!(2 * took < took_directly, "{job}: {took} {took_directly}");
             // Blocks of a tape are up to an eighth larger than what they hold, and small ones more so.
             assert!((0.95..1.15).contains(&(found / direct)), "{job}: {found} {direct}");

@@ -151,8 +151,8 @@ mod tests {
             "tgcn",
             "a3tgcn",
             "gc-lstm",
-            "evolvegcn-o",
-            "evolvegcn-h",
+            "evolvegcn-o model.variant=paper",
+            "evolvegcn-h model.variant=paper",
             "mpnn-lstm",
             "cd-gcn",
             "wd-gcn",
@@ -164,7 +164,7 @@ mod tests {
             let model = format!("model.name={name}");
             let data = "data.path=synthetic:power-law?vertices=700&steps=6&edges=2500&features=3&targets=neighbours \
                         data.split=none task.name=node-regression train.frame=4 model.hidden=16";
-            let all = data.split_whitespace().chain([model.as_str()]);
+            let all = data.split_whitespace().chain(model.split(' '));
             let config = all.fold(Config::builder(), |b, text| b.set(text)).build().unwrap();
             let material = SnapshotInput::open(&config, &zoetrope_data::Quiet).unwrap();
             let task = TaskName::NodeRegression;

@@ -10,6 +10,7 @@ mod cuda_graphs;
 mod epoch;
 mod evaluate;
 mod judging;
+mod link;
 mod metis;
 mod pipeline;
 mod planning;
@@ -94,6 +95,10 @@ pub struct Session {
     sent: [u64; 2],
     /// The baselines of a part that a thread measures while a GPU trains and judges.
     baselines_ahead: Option<(Part, JoinHandle<BTreeMap<String, Metrics>>)>,
+    /// The part whose baselines are to be judged beside the model.
+    baselines_beside: Option<Part>,
+    /// What they reached.
+    found_beside: Option<(Part, BTreeMap<String, Metrics>)>,
     /// What tells the latter, if anything is sent so.
     forecast: Option<SentBytes>,
     /// How ranks exchange GPU data.
@@ -152,7 +157,12 @@ impl Baselines for Session {
         let of_links = self.task_name == TaskName::LinkPrediction && !sequence.is_made();
         // Under a limit on memory the one comes after the other.
         let bounded = zoetrope_heap::limit().is_some();
-        if !of_links || bounded || self.ranks.is_some() || self.device().gpu().is_none() {
+        if !of_links || bounded || self.ranks.is_some() {
+            return;
+        }
+        if self.device().gpu().is_none() {
+            // Threads of the host have enough to do; but what is drawn is drawn once for both.
+            self.baselines_beside = Some(part);
             return;
         }
         let (config, sequence) = (self.config.clone(), Arc::clone(sequence));
@@ -164,6 +174,9 @@ impl Baselines for Session {
     fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
         if let Some((_, ahead)) = self.baselines_ahead.take_if(|(begun, _)| *begun == part) {
             return Ok(ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        if let Some(found) = self.found_beside.take_if(|(judged, _)| *judged == part) {
+            return Ok(found.1);
         }
         let found =
             || task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part));

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use zoetrope_config as config;
-use zoetrope_config::{Config, Frame, PlannedRanks, TaskName};
+use zoetrope_config::{Config, Frame, OverlapRule, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_graph::SnapshotSequence;
@@ -26,6 +26,7 @@ use zoetrope_run::Timeline;
 use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
 
+use super::link::Link;
 use super::metis::MetisDivider;
 use super::timing::SimTimer;
 use crate::device;
@@ -63,7 +64,7 @@ pub fn plan_for_ranks(
         let absent = Err("the ranks are not there yet".to_owned());
         draft.gpu_facts(material, gpu.memory_use().limit as u64, absent)
     });
-    let mut plan = draft.plan(material, &device, gpu.as_ref(), true)?;
+    let mut plan = draft.plan(material, &device, gpu.as_ref(), None, true)?;
     let asked = draft.config.wishes(ranks, draft.rule, true).transport;
     if let Some(gpu) = &mut plan.gpu {
         gpu.transport = gpu.transport.filter(|_| asked.is_some());
@@ -147,11 +148,18 @@ impl<'c> Draft<'c> {
         linked: Result<(), String>,
         ranks: Option<&Ranks>,
     ) -> Result<FramePlan, TrainError> {
+        let asks = self.config.plan.overlap == OverlapRule::IfItGains && self.given.is_none();
+        let link = match ranks {
+            Some(ranks) if asks && self.ranks.in_process < self.ranks.all => {
+                Some(Link::measured(ranks)?)
+            }
+            _ => None,
+        };
         let make = || {
             let gpu = device
                 .gpu()
                 .map(|gpu| self.gpu_facts(material, gpu.memory_use().limit as u64, linked));
-            self.plan(material, device, gpu.as_ref(), false)
+            self.plan(material, device, gpu.as_ref(), link, false)
         };
         let Some(ranks) = ranks else { return make() };
         match agreement::told_by_first(ranks, || make().map(Plan::from))? {
@@ -219,6 +227,7 @@ impl<'c> Draft<'c> {
         material: &SnapshotInput,
         device: &Device,
         gpu: Option<&GpuFacts>,
+        link: Option<Link>,
         compare: bool,
     ) -> Result<FramePlan, TrainError> {
         let size = self.ranks.all;
@@ -234,7 +243,7 @@ impl<'c> Draft<'c> {
         let (facts, cost) = self.workload(material, device, gpu)?;
         let wishes = self.config.wishes(self.ranks, self.rule, compare);
         let Some(mut given) = self.given.clone() else {
-            return self.proposed(material, &facts, cost, &wishes, gpu);
+            return self.proposed(material, &facts, cost, &wishes, gpu, link);
         };
         given.fits(&facts)?;
         match (gpu, given.gpu) {
@@ -250,7 +259,7 @@ impl<'c> Draft<'c> {
             }
         }
         if compare {
-            let proposed = self.proposed(material, &facts, cost, &wishes, gpu)?;
+            let proposed = self.proposed(material, &facts, cost, &wishes, gpu, link)?;
             given.head.candidates = proposed.head.candidates;
             for candidate in &mut given.head.candidates {
                 candidate.taken = given.sharing.as_ref().map(|sharing| sharing.name()).as_deref()
@@ -267,6 +276,7 @@ impl<'c> Draft<'c> {
         cost: StepCost,
         wishes: &Wishes,
         gpu: Option<&GpuFacts>,
+        link: Option<Link>,
     ) -> Result<FramePlan, TrainError> {
         let failed = RefCell::new(None);
         let traffic = |orders: &[LayerOrder], kept: bool| {
@@ -280,14 +290,10 @@ impl<'c> Draft<'c> {
         let timer = SimTimer::new(self, material, &machine);
         let metis = wishes.metis.then(MetisDivider::find).transpose()?;
         let divider = metis.as_ref().map(|metis| metis as &dyn Divider);
-        let question = Question {
-            workload,
-            machine: planned_machine::rates(&machine),
-            timer: Some(&timer),
-            divider,
-            gpu,
-            wishes,
-        };
+        let rates = planned_machine::rates(&machine);
+        let rates = link.map_or(rates, |link| link.between(rates));
+        let question =
+            Question { workload, machine: rates, timer: Some(&timer), divider, gpu, wishes };
         let chosen = choose(&question);
         if let Some(error) = failed.take() {
             return Err(error);
@@ -683,14 +689,18 @@ fn block_counts(
 }
 
 /// Bytes of the scores that AP and AUC keep: eight for each pair of the test part, of the model or
-/// of the three baselines, whose lists are sorted in place.
+/// of the three baselines, whose lists are sorted in place; and what is kept of the questions of the validation part.
 fn evaluation_bytes(config: &Config, task: TaskName, material: &SnapshotInput) -> u64 {
     if task != TaskName::LinkPrediction {
         return 0;
     }
     let edges: usize =
         material.split.test.clone().map(|step| material.happened.edges_at(step)).sum();
-    (edges * (1 + config.task.negatives) * 8 * 3) as u64
+    let scores = (edges * (1 + config.task.negatives) * 8 * 3) as u64;
+    let unlimited = config.memory_limit().is_none();
+    let kept =
+        if unlimited { task::kept_bytes(&material.happened, config.task.negatives) } else { 0 };
+    scores + kept
 }
 
 /// Bytes of the matrices that layers multiply with: offsets, columns and values, twice for the

@@ -93,7 +93,7 @@ pub fn foretell(
     let gpu = has_gpus
         .then_some(machine.device.memory_bytes)
         .map(|bytes| draft.gpu_facts(material, bytes, Ok(())));
-    let plan = draft.plan(material, &Device::Cpu, gpu.as_ref(), false)?;
+    let plan = draft.plan(material, &Device::Cpu, gpu.as_ref(), None, false)?;
     draft.programs(material, &plan, tell)?;
     let found = draft.stages_of(material, &plan)?;
     let counted = material.sequence.counts().is_some();

@@ -109,6 +109,8 @@ impl Session {
             interrupt: Interrupt::new(),
             sent: [0; 2],
             baselines_ahead: None,
+            baselines_beside: None,
+            found_beside: None,
             forecast: None,
             device_transport,
         };

@@ -62,7 +62,7 @@ pub fn link_baselines(
     if steps.is_empty() { BTreeMap::new() } else { named(links(config, sequence, steps)) }
 }
 
-fn named(found: Vec<Comparison>) -> BTreeMap<String, Metrics> {
+pub(super) fn named(found: Vec<Comparison>) -> BTreeMap<String, Metrics> {
     let mut named: BTreeMap<String, Metrics> = BTreeMap::new();
     for Comparison { name, measures } in found {
         put(named.entry(name.to_owned()).or_default(), measures);
@@ -111,18 +111,25 @@ fn links(config: &Config, sequence: &SnapshotSequence, steps: &[usize]) -> Vec<C
     let LinkJudge { mut few, mut many, mut sampler, few_scores, many_scores, all } =
         LinkJudge::new(config);
     let mut questions = [(&mut few, &few_scores), (&mut many, &many_scores)];
-    let mut compared = compare_links(sequence, steps, &mut questions, &mut sampler).into_iter();
-    let mut found = compared.next().unwrap_or_default();
-    found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
-    for (one, ranked) in found.iter_mut().zip(compared.flatten()) {
-        let ranks = ranked.measures.into_iter().filter(|(metric, _)| !is_of_few(*metric));
-        one.measures.extend(ranks);
-    }
+    let compared = compare_links(sequence, steps, &mut questions, &mut sampler);
+    let mut found = joined(compared);
     if all.is_some() {
         let of_all = compare_links_with_all(sequence, steps, TieRule::Average);
         for (one, all) in found.iter_mut().zip(of_all) {
             one.measures.extend(all.measures.into_iter().filter(|(metric, _)| is_of_all(*metric)));
         }
+    }
+    found
+}
+
+/// What rules reached among the few and among the many.
+pub(super) fn joined(compared: Vec<Vec<Comparison>>) -> Vec<Comparison> {
+    let mut compared = compared.into_iter();
+    let mut found = compared.next().unwrap_or_default();
+    found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
+    for (one, ranked) in found.iter_mut().zip(compared.flatten()) {
+        let ranks = ranked.measures.into_iter().filter(|(metric, _)| !is_of_few(*metric));
+        one.measures.extend(ranks);
     }
     found
 }

@@ -5,6 +5,7 @@
 //! pairs drawn in the same manner. AP and AUC compare each edge with a few other destinations of
 //! its source, MRR and hits@k rank it among many.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use zoetrope_nn::{Forward, StageKind};
 use zoetrope_run::Metrics;
 use zoetrope_tensor::{LinkRank, Loss, Var};
 
+use super::baselines::{joined, named};
 use super::edge_pairs::{PairCounts, StackedPairs};
 use super::pair_head::PairHead;
 use super::questions_ahead::{LinkQuestions, QuestionsAhead};
@@ -23,6 +25,7 @@ use super::results::put;
 use super::staging::{DeviceStaging, Placed, StagedPairs};
 use super::{Judge, Questions, Scores, Task};
 use crate::error::TrainError;
+use crate::snapshots::baseline::LinkRules;
 use crate::snapshots::engine::Head;
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{
@@ -68,6 +71,10 @@ impl LinkJudge {
     }
 }
 
+/// The numbers of the questions that simple rules are asked.
+const FEW: usize = 0;
+pub(super) const MANY: usize = 1;
+
 /// Whether a measure is taken from the few candidates; the others are taken from the many.
 pub(super) fn is_of_few(metric: Metric) -> bool {
     matches!(metric, Metric::AveragePrecision | Metric::Auc | Metric::Accuracy)
@@ -94,6 +101,8 @@ pub struct LinkPrediction {
     pairs: Pairs,
     candidates: Candidates,
     ahead: QuestionsAhead,
+    /// The simple rules, if they are judged beside the model.
+    rules: Option<LinkRules>,
     stacked: StackedPairs,
     staged: StagedPairs,
     counts: PairCounts,
@@ -117,6 +126,7 @@ impl LinkPrediction {
             pairs: Pairs::default(),
             candidates: Candidates::default(),
             ahead: QuestionsAhead::default(),
+            rules: None,
             stacked: StackedPairs::default(),
             staged: StagedPairs::new(&material.happened, judge.sampler.sampling()),
             counts: PairCounts::default(),
@@ -203,6 +213,18 @@ impl Task for LinkPrediction {
         self.all.iter_mut().for_each(|(_, scores)| scores.clear());
     }
 
+    fn begin_rules(&mut self, asked: usize) {
+        // All pairs are no question that the model and the rules share.
+        if self.all.is_none() {
+            let questions = [&self.judge.few_scores, &self.judge.many_scores].into_iter();
+            self.rules = Some(LinkRules::new(&self.sequence, asked, questions));
+        }
+    }
+
+    fn take_rules(&mut self) -> Option<BTreeMap<String, Metrics>> {
+        self.rules.take().map(|rules| named(joined(rules.compared())))
+    }
+
     fn judge(
         &mut self,
         judge: &mut Judge<'_>,
@@ -215,10 +237,13 @@ impl Task for LinkPrediction {
         let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
         let mut head = PairHead::new(judge, embeddings, stacked)?;
         match self.ahead.take(step, &self.judge, &self.sequence) {
-            Some(LinkQuestions { ends, counts, links }) => {
-                scores.numbers = head.score_ends(judge, &ends)?;
-                scores.counts = counts;
-                self.judge.many.put_links(links);
+            Some(questions) => {
+                let LinkQuestions { ends, counts, links } = &*questions;
+                scores.numbers = head.score_ends(judge, ends)?;
+                scores.counts.clone_from(counts);
+                if self.ranked {
+                    self.judge.many.put_links(links.clone());
+                }
             }
             None => {
                 self.judge.sampler.fill(target, key, pairs);
@@ -235,7 +260,23 @@ impl Task for LinkPrediction {
         }
         if self.ranked {
             let chunks = self.judge.many.chunks();
-            let ranks = head.ranks(judge, &mut self.judge.many, chunks, key, candidates)?;
+            let many = &mut self.judge.many;
+            let ranks = match &mut self.rules {
+                None => head.ranks(judge, many, chunks, key, candidates)?,
+                Some(rules) => {
+                    rules.tell(&self.sequence, step);
+                    rules.ask(FEW, target, key, &mut self.judge.few);
+                    rules.ask_sampled(target, key, &mut self.judge.sampler);
+                    match head.ranks_with(judge, many, key, rules)? {
+                        Some(ranks) => ranks,
+                        None => {
+                            let ranks = head.ranks(judge, many, chunks, key, candidates)?;
+                            rules.ask(MANY, target, key, many);
+                            ranks
+                        }
+                    }
+                }
+            };
             scores.counts.push(ranks.len() as u32);
             scores.counts.extend(ranks.iter().flat_map(|rank| [rank.higher, rank.equal]));
         }

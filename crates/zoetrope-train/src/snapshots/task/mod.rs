@@ -17,6 +17,7 @@ mod scores;
 mod staging;
 mod vertex_answers;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use zoetrope_config::{Config, TaskName};
@@ -34,6 +35,7 @@ pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
+pub(crate) use questions_ahead::kept_bytes;
 pub use scores::Scores;
 pub use staging::DeviceStaging;
 
@@ -83,6 +85,15 @@ pub trait Task: Send {
     /// pairs, which takes many times as long as everything else. `asked` are the snapshots that this rank will
     /// judge, in order, so that a task can prepare itself for some of them at once.
     fn begin(&mut self, ranked: bool, asked: &[usize]);
+
+    /// Judges the simple rules of the task beside the model until the rules are taken, beginning with the snapshots that
+    /// are judged next, `asked` in all: what is drawn for both is drawn once.
+    fn begin_rules(&mut self, _asked: usize) {}
+
+    /// What these rules reached; None if the task has none that share anything with the model.
+    fn take_rules(&mut self) -> Option<BTreeMap<String, Metrics>> {
+        None
+    }
 
     /// Scores the answers of one snapshot, whose embeddings (`N × width`) are on the tape: where they were
     /// computed, and on every rank beside the others. What a rank finds goes to the one that counts.

@@ -5,7 +5,9 @@ use zoetrope_tensor::{LinkRank, PairLayers, Var};
 
 use super::Judge;
 use super::edge_pairs::StackedPairs;
+use super::link_prediction::MANY;
 use crate::error::TrainError;
+use crate::snapshots::baseline::LinkRules;
 use crate::snapshots::engine::Head;
 use crate::snapshots::sampling::{Candidates, DrawKey, LinkCandidates, Pairs};
 
@@ -63,6 +65,27 @@ impl<'n, 's> PairHead<'n, 's> {
         let scores = forward.tape.read(logits);
         forward.tape.forget_since(mark);
         Ok(scores)
+    }
+
+    /// The rank of each link that `drawn` has loaded, and of each by simple rules, which look on; None if the head or
+    /// the device cannot.
+    pub(super) fn ranks_with(
+        &self,
+        judge: &Judge<'_>,
+        drawn: &LinkCandidates,
+        key: DrawKey,
+        rules: &mut LinkRules,
+    ) -> Result<Option<Vec<LinkRank>>, TrainError> {
+        let tape = &judge.forward.tape;
+        let (Some(layers), Some(ranking)) = (self.layers, drawn.ranking(key)) else {
+            return Ok(None);
+        };
+        if tape.device().gpu().is_some() {
+            return Ok(None);
+        }
+        let (ranks, found) = tape.link_ranks_with(layers, ranking, &rules.onlooker(ranking))?;
+        rules.add_ranks(MANY, found);
+        Ok(Some(ranks))
     }
 
     /// The rank of each link that `drawn` has loaded among its negatives: drawn, scored and counted at once

@@ -2,8 +2,9 @@
 //!
 //! Which pairs judge a snapshot is a function of seed and snapshot, so nothing has to happen before they are
 //! drawn. Much of drawing is work of one thread after the other; snapshots side by side keep all threads busy.
+//! The validation part asks the same after every epoch: what fits into some memory is kept from the first one on.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -15,6 +16,12 @@ use crate::snapshots::sampling::{Candidates, DrawKey, Pairs};
 
 /// Edges of the snapshots that are drawn for at once: their pairs take about 40 bytes an edge.
 const EDGES_AT_ONCE: usize = 1 << 20;
+
+/// Pairs of the questions that are kept from epoch to epoch: 50 MB with the links among them.
+const PAIRS_KEPT: usize = 1 << 22;
+
+/// Bytes of a pair that is kept: both ends, and half a link, as at least every other pair is none.
+const PAIR_BYTES: u64 = 12;
 
 /// Snapshots that each thread draws for.
 const ROUNDS: usize = 2;
@@ -36,7 +43,10 @@ pub(super) struct LinkQuestions {
 pub(super) struct QuestionsAhead {
     /// Those that were not drawn for yet, in the order in which they are judged.
     asked: VecDeque<usize>,
-    drawn: VecDeque<(usize, Option<LinkQuestions>)>,
+    drawn: VecDeque<(usize, Option<Arc<LinkQuestions>>)>,
+    /// Those that may be asked again.
+    kept: HashMap<usize, Arc<LinkQuestions>>,
+    kept_pairs: usize,
 }
 
 impl QuestionsAhead {
@@ -52,7 +62,10 @@ impl QuestionsAhead {
         step: usize,
         judge: &LinkJudge,
         sequence: &SnapshotSequence,
-    ) -> Option<LinkQuestions> {
+    ) -> Option<Arc<LinkQuestions>> {
+        if let Some(kept) = self.kept.get(&step) {
+            return Some(Arc::clone(kept));
+        }
         while let Some((drawn, questions)) = self.drawn.pop_front() {
             if drawn == step {
                 return questions;
@@ -62,18 +75,31 @@ impl QuestionsAhead {
         let drawn = steps
             .into_par_iter()
             .map_init(|| Drawer::new(judge), |drawer, step| (step, drawer.draw(sequence, step)));
-        self.drawn = drawn.collect::<Vec<_>>().into();
+        let drawn: Vec<_> =
+            drawn.map(|(step, questions)| (step, questions.map(Arc::new))).collect();
+        if has_room(sequence) {
+            for (step, questions) in &drawn {
+                questions.iter().for_each(|questions| self.keep(*step, questions));
+            }
+        }
+        self.drawn = drawn.into();
         self.drawn.pop_front().and_then(|(_, questions)| questions)
+    }
+
+    /// Keeps the questions of a snapshot if there is room beside those of others.
+    fn keep(&mut self, step: usize, questions: &Arc<LinkQuestions>) {
+        let pairs = self.kept_pairs + questions.ends.src.len();
+        if pairs <= PAIRS_KEPT {
+            self.kept_pairs = pairs;
+            self.kept.insert(step, Arc::clone(questions));
+        }
     }
 
     /// This snapshot and some that come after it.
     fn next_round(&mut self, step: usize, sequence: &SnapshotSequence) -> Vec<usize> {
         let mut steps = vec![step];
         let at = self.asked.iter().position(|&asked| asked == step);
-        // Snapshots that are made when they are needed are not all here, and a limit on memory has no room for
-        // what can wait.
-        let side_by_side = !sequence.is_made() && zoetrope_heap::limit().is_none();
-        let Some(at) = at.filter(|_| side_by_side) else { return steps };
+        let Some(at) = at.filter(|_| has_room(sequence)) else { return steps };
         self.asked.drain(..=at);
         let mut edges = sequence.edges_at(step + 1);
         while steps.len() < ROUNDS * rayon::current_num_threads()
@@ -87,6 +113,22 @@ impl QuestionsAhead {
         }
         steps
     }
+}
+
+/// Whether there is room for what can wait: not under a limit on memory, or if snapshots that are made when they are
+/// needed are not all here.
+fn has_room(sequence: &SnapshotSequence) -> bool {
+    !sequence.is_made() && zoetrope_heap::limit().is_none()
+}
+
+/// Bytes of the questions that are kept of a graph, with so many negatives for each edge and for each of a sample of
+/// them.
+pub(crate) fn kept_bytes(sequence: &SnapshotSequence, negatives: usize) -> u64 {
+    if sequence.is_made() {
+        return 0;
+    }
+    let pairs = sequence.stored_edges().saturating_mul(2 * (1 + negatives));
+    pairs.min(PAIRS_KEPT) as u64 * PAIR_BYTES
 }
 
 /// Who draws, with memory that is used again.
@@ -178,7 +220,7 @@ mod tests {
         for step in [0, 1, 2, 4, 3, 0] {
             let found = ahead.take(step, &judge, &graph).unwrap();
             let numbers = numbers(&found.ends.src, &found.ends.dst);
-            let found_scores = Scores { numbers, counts: found.counts };
+            let found_scores = Scores { numbers, counts: found.counts.clone() };
             assert_eq!(found_scores, one_by_one(&judge, &graph, step), "snapshot {step}");
             let mut links = LinkSet::default();
             links.load_by_source(graph.at(step + 1));
