@@ -12,6 +12,9 @@ pub(crate) const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
 /// Where Zoetrope keeps compiled kernels.
 pub(crate) const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
+/// Where `calibrate` keeps what it measured; empty for nowhere. Plans of tests are for machines that are built in.
+const MACHINES_VARIABLE: &str = "ZOETROPE_MACHINE_CACHE";
+
 /// What is built and tested once more with the features that plain builds leave out.
 const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi,faults", "--locked"];
 
@@ -164,7 +167,7 @@ fn component(root: &Path, name: &'static str, arguments: &[&str]) -> Step {
 
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root);
+    command.args(arguments).current_dir(root).env(MACHINES_VARIABLE, "");
     command
 }
 

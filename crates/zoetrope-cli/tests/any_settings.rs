@@ -97,6 +97,7 @@ fn value(expected: &str, draw: &mut Draw) -> String {
     let columns = ["0", "1", "2", "3", "4", "5", "6", "src", "dst", "time", "label", "f", "false"];
     match expected {
         "true or false" => draw.of(&["true", "false"]).to_owned(),
+        "true, false or \"auto\"" => draw.of(&["true", "false", "auto"]).to_owned(),
         "a whole number from 1, or \"all\"" => match draw.below(4) {
             0 => "all".to_owned(),
             _ => draw.whole(1, 1 << 40).to_string(),

@@ -97,6 +97,8 @@ fn ten_billion_edges_are_simulated_without_one_of_them() {
         "facts:large.json",
         "--model",
         "tm-gcn",
+        "--hidden",
+        "16",
         "--frame",
         "all",
         "--machine",

@@ -45,7 +45,7 @@ Examples:
   zoetrope plan --data england_covid.json --model tgcn
   zoetrope plan job.toml --out plan.json
   zoetrope plan job.toml --ranks 8                   compares the ways to share it
-  zoetrope plan job.toml --ranks 8 --why             what each is bound by, and what would change the choice
+  zoetrope plan job.toml --ranks 8 --why             what binds each, what would flip the choice
   zoetrope train job.toml --plan plan.json";
 
 /// Says what a user should know about the data, if progress may be shown and no document is.

@@ -10,42 +10,26 @@
 //! run, which show what each answer takes.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use zoetrope_config::{ClassWeights, Config, TaskName};
-use zoetrope_data::split::Split;
-use zoetrope_graph::random::Random;
-use zoetrope_graph::{SnapshotSequence, VertexNames};
+use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::Forward;
 use zoetrope_nn::State;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
 use zoetrope_tensor::cuda::Consumer;
-use zoetrope_tensor::{Device, Matrix, Seed, Tape, Var};
+use zoetrope_tensor::{Device, Seed, Tape, Var};
 
+use super::asked_answers::{Answers, LEAST_ANSWERS};
+use super::miniature::{LEAST_VERTICES, SmallSize, miniature};
 use super::{FrameRunner, Layout, Network, Piece, PieceRun};
 use crate::error::TrainError;
-use crate::scaling::Scaled;
-use crate::snapshots::material::{Goal, SnapshotInput};
-use crate::snapshots::sampling::EdgeClassRule;
+use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Questions};
-
-/// The most vertices of a miniature, unless the model needs more.
-const MOST_VERTICES: usize = 256;
 
 /// The same on a GPU, whose kernels take other ways if there are few.
 const MOST_VERTICES_ON_GPU: usize = 2048;
-
-/// The fewest.
-const LEAST_VERTICES: usize = 16;
-
-/// The most values that the answers of a miniature have, as far as a configuration decides how many there are:
-/// 4 MiB in each matrix over them.
-const MOST_ANSWER_VALUES: usize = 1 << 20;
-
-/// The fewest answers that one is run with, if it is not run with all: two classes.
-const LEAST_ANSWERS: usize = 2;
 
 /// What a step goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,64 +126,6 @@ impl StepCost {
             },
             state_bytes: self.state_bytes,
         }
-    }
-}
-
-/// The answers to each question of a task, as many as a configuration asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
-    /// Edges that did not happen, for each that did.
-    Negatives(usize),
-    /// Numbers that the head gives for each row.
-    Outputs(usize),
-}
-
-impl Answers {
-    fn of(config: &Config, task: TaskName, outputs: usize) -> Self {
-        match task {
-            TaskName::LinkPrediction => Self::Negatives(config.task.negatives),
-            _ => Self::Outputs(outputs),
-        }
-    }
-
-    fn count(self) -> usize {
-        match self {
-            Self::Negatives(count) | Self::Outputs(count) => count,
-        }
-    }
-
-    /// A configuration that asks for so many of them, and the outputs of its head.
-    fn only(self, count: usize, config: &Config, outputs: usize) -> (Config, usize) {
-        let (mut config, mut given) = (config.clone(), outputs);
-        match self {
-            Self::Negatives(_) => config.task.negatives = count,
-            Self::Outputs(_) => {
-                given = count;
-                config.task.classes = config.task.classes.map(|_| count);
-                if config.task.class_weights != ClassWeights::Equal {
-                    // Takes what a list of weights takes, however many classes there are.
-                    config.task.class_weights = ClassWeights::Balanced;
-                }
-            }
-        }
-        (config, given)
-    }
-
-    /// The most answers that a miniature is run with.
-    fn most(self, config: &Config, task: TaskName, size: &SmallSize, steps: usize) -> usize {
-        let (vertices, edges) = (2 * size.vertices, 3 * size.edges);
-        let questions = match task {
-            TaskName::LinkPrediction => (config.task.theta * edges as f64).ceil() as usize,
-            TaskName::EdgeClassification | TaskName::EdgeRegression => edges,
-            TaskName::NodeRegression | TaskName::NodeClassification => vertices,
-        };
-        // A pair has the embeddings of its two ends.
-        let values = match self {
-            Self::Negatives(_) => 2 * size.width,
-            Self::Outputs(_) => 1,
-        };
-        let of_one = (steps * questions).saturating_mul(values).max(1);
-        (MOST_ANSWER_VALUES / of_one).max(2 * LEAST_ANSWERS)
     }
 }
 
@@ -341,60 +267,6 @@ pub fn bytes_on_gpu(cost: &StepCost, vertices: usize, steps: usize) -> f64 {
     2.0 * (fixed_bytes + of(2 * few, 2 * few).max(of(few, 6 * few)))
 }
 
-/// Whether a run asks for more answers than a miniature is run with.
-pub(super) fn asks_more_than_is_run(
-    config: &Config,
-    task: TaskName,
-    outputs: usize,
-    size: &SmallSize,
-    steps: usize,
-) -> bool {
-    let answers = Answers::of(config, task, outputs);
-    answers.count() > answers.most(config, task, size, steps)
-}
-
-/// How large a miniature is.
-pub(super) struct SmallSize {
-    pub(super) vertices: usize,
-    /// The edges of a snapshot.
-    pub(super) edges: usize,
-    /// Values of the embedding of a vertex.
-    width: usize,
-}
-
-impl SmallSize {
-    pub(super) fn new(
-        config: &Config,
-        task: TaskName,
-        material: &SnapshotInput,
-        outputs: usize,
-        steps: usize,
-    ) -> Result<Self, TrainError> {
-        let (features, vertices) = (material.width(), material.vertices());
-        let model = Network::model_only(config, task, features, outputs, steps, vertices)?;
-        // Smaller than the real graph, so that the estimate is never itself what takes most.
-        let least = model.least_vertices().max(LEAST_VERTICES);
-        let vertices = (vertices / 4).clamp(least, MOST_VERTICES.max(least));
-        let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
-        Ok(Self { vertices, edges, width: model.width() })
-    }
-}
-
-/// A miniature of a data set of so many snapshots.
-///
-/// # Errors
-/// As making its snapshots.
-pub(super) fn small_graph(
-    config: &Config,
-    task: TaskName,
-    material: &SnapshotInput,
-    outputs: usize,
-    steps: usize,
-) -> Result<SnapshotInput, TrainError> {
-    let SmallSize { vertices, edges, .. } = SmallSize::new(config, task, material, outputs, steps)?;
-    miniature(material, task, outputs, vertices, edges, steps)
-}
-
 /// The bytes that one step takes, and those of the state.
 fn taken(
     config: &Config,
@@ -532,87 +404,6 @@ pub fn block_states(
         StateSize { fixed: few - of_vertex * vertices as u64, of_vertex }
     };
     Ok(values(vertices)?.into_iter().zip(values(2 * vertices)?).map(size).collect())
-}
-
-/// A small graph of random edges with the widths of the real one.
-pub(super) fn miniature(
-    like: &SnapshotInput,
-    task: TaskName,
-    outputs: usize,
-    vertices: usize,
-    edges: usize,
-    steps: usize,
-) -> Result<SnapshotInput, TrainError> {
-    // One snapshot more: link prediction asks for the next one.
-    let steps = steps + 1;
-    let random = Random::new(0, 0x6d69_6e69);
-    let end = |at: usize| random.below(at as u64, vertices as u64) as u32;
-    let mut ends: Vec<(u32, u32, u32)> =
-        (0..steps * edges).map(|at| ((at / edges) as u32, end(2 * at), end(2 * at + 1))).collect();
-    ends.sort_unstable();
-    let offsets = (0..=steps).map(|step| (step * edges) as u64).collect();
-    let (dst, src) = ends.iter().map(|&(_, dst, src)| (dst, src)).unzip();
-    let sequence = Arc::new(SnapshotSequence::new(vertices as u32, offsets, src, dst, None)?);
-    let rows = steps * vertices;
-    let mut features = Matrix::zeros(rows, like.features.shape().cols);
-    for (at, value) in features.as_mut_slice().iter_mut().enumerate() {
-        *value = random.unit(at as u64) as f32;
-    }
-    let ones = |rows: usize| Matrix::from_slice(rows, 1, &vec![1.0; rows]).map(Arc::new);
-    let present = match like.goal.as_ref().and_then(Goal::present) {
-        Some(_) => Some(ones(rows)?),
-        None => None,
-    };
-    let goal = match task {
-        TaskName::NodeRegression => {
-            Some(Goal::Numbers { values: Arc::new(Matrix::zeros(rows, 1)), present })
-        }
-        TaskName::NodeClassification => {
-            Some(Goal::Classes { labels: Arc::new(vec![0; rows]), present, classes: outputs })
-        }
-        TaskName::LinkPrediction | TaskName::EdgeClassification | TaskName::EdgeRegression => None,
-    };
-    let labelled = || {
-        let weights = (0..steps * edges).map(|at| (at % outputs.max(2)) as f32).collect();
-        sequence.with_weight(Some(weights)).map(Arc::new)
-    };
-    let edge_labels = match task {
-        TaskName::EdgeClassification => Some((labelled()?, EdgeClassRule::WeightIsClass)),
-        _ => None,
-    };
-    Ok(SnapshotInput {
-        name: like.name.clone(),
-        format: String::new(),
-        edge_labels,
-        happened: Arc::clone(&sequence),
-        sequence,
-        names: VertexNames::identity(vertices as u32),
-        features: Arc::new(features),
-        made_features: None,
-        splits: false,
-        links: None,
-        learned: like.learned,
-        goal,
-        constant_goal: false,
-        known_before: None,
-        events: 0,
-        sha256: String::new(),
-        // Its own snapshots: tasks count the classes of the training part.
-        split: Split {
-            train: 0..steps,
-            validation: steps..steps,
-            test: steps..steps,
-            boundaries: None,
-        },
-        vertex_classes: Vec::new(),
-        edge_classes: Vec::new(),
-        scale: None,
-        boundaries: None,
-        rows: None,
-        row_times: None,
-        scaled: Scaled::default(),
-        warnings: Vec::new(),
-    })
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@
 //! and the tapes. It executes what a plan says about frames, groups, order and reuse, and decides
 //! nothing itself.
 
+mod asked_answers;
 mod beside_computing;
 mod counted_copies;
 mod estimate;
 mod feature_windows;
 mod features;
 mod local_graph;
+mod miniature;
 mod network;
 mod operators;
 mod own_rows;

@@ -12,7 +12,8 @@ use zoetrope_plan::TaskKind;
 use zoetrope_sim::operators::{Miniatures, ScaledOperation, StageOperators};
 use zoetrope_tensor::{Device, Operation, Tape};
 
-use super::estimate::{SmallSize, asks_more_than_is_run, miniature};
+use super::asked_answers::asks_more_than_is_run;
+use super::miniature::{SmallSize, miniature};
 use super::{FrameRunner, Layout, Network, Piece, PieceRun};
 use crate::error::TrainError;
 use crate::snapshots::material::SnapshotInput;

@@ -9,7 +9,7 @@ use zoetrope_nn::{Forward, Stage, StageKind, StageListener, State};
 use zoetrope_plan::{ModelStage, StageRole};
 use zoetrope_tensor::{Device, Tape};
 
-use super::estimate::small_graph;
+use super::miniature::small_graph;
 use super::{FrameRunner, Layout, Network, Piece};
 use crate::error::TrainError;
 use crate::snapshots::material::SnapshotInput;

@@ -16,7 +16,8 @@ use zoetrope_tensor::Device;
 
 use super::Session;
 use super::epoch::frame_order;
-use super::planning::{Draft, of_frames, sent_features, summed};
+use super::frame_rule::of_frames;
+use super::planning::{Draft, sent_features, summed};
 use crate::error::TrainError;
 use crate::learner::optimise;
 use crate::snapshots::engine::{CountedCopies, Layout, Network, SentBytes, operators, stages};
@@ -132,7 +133,7 @@ impl Draft<'_> {
         let order = frame_order(plan, self.config, 0);
         let describes_last = describes_last(&self.network);
         let (graph, features) = (&material.sequence, sent_features(material));
-        for rank in 0..plan.head.ranks as usize {
+        for rank in 0..plan.head.ranks {
             let estimated = counted.then(|| {
                 let states = states.clone();
                 CountedCopies::of_rank(plan, rank, graph, &forms, found, features, states)
