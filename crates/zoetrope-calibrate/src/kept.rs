@@ -3,11 +3,10 @@
 //! It is used only if no one but the user can have written it, if it is of this machine (processor, threads, GPU),
 //! and if the program that measured it is this one. Written beside its place and renamed.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use zoetrope_sim::Machine;
-use zoetrope_tensor::Device;
+use zoetrope_tensor::{Device, user_cache};
 
 use crate::host;
 
@@ -28,7 +27,7 @@ pub enum Known {
 
 /// The file of this machine, if the environment names a folder to keep it in.
 pub fn path(device: &Device) -> Option<PathBuf> {
-    path_in(folder(|name| std::env::var_os(name))?, device)
+    path_in(user_cache::folder(CACHE_VARIABLE, "machines", |name| std::env::var_os(name))?, device)
 }
 
 fn path_in(folder: PathBuf, device: &Device) -> Option<PathBuf> {
@@ -49,7 +48,7 @@ fn find_at(path: &Path, host: &str, program: &str) -> Known {
     if !path.exists() {
         return Known::Not("this machine was not measured yet".to_owned());
     }
-    let trusted = path.parent().is_some_and(is_private) && is_private(path);
+    let trusted = path.parent().is_some_and(user_cache::is_private) && user_cache::is_private(path);
     if !trusted {
         return not(
             "can be written by others, so it is not used; `chmod 700` its folder and 600 the file",
@@ -84,8 +83,8 @@ pub fn keep(device: &Device, text: &str) -> std::io::Result<PathBuf> {
     };
     let path = path(device).ok_or_else(none)?;
     let folder = path.parent().ok_or_else(none)?;
-    make(folder)?;
-    if !is_private(folder) {
+    user_cache::make(folder)?;
+    if !user_cache::is_private(folder) {
         return Err(std::io::Error::new(
             std::io::ErrorKind::PermissionDenied,
             format!("{} can be written by others; `chmod 700` it", folder.display()),
@@ -95,40 +94,6 @@ pub fn keep(device: &Device, text: &str) -> std::io::Result<PathBuf> {
     std::io::Write::write_all(&mut draft, text.as_bytes())?;
     draft.persist(&path).map_err(|error| error.error)?;
     Ok(path)
-}
-
-/// The folder that the environment names. Empty and relative ones name none: what lies in the working folder is
-/// anybody's.
-fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if variable(CACHE_VARIABLE).is_some() {
-        return absolute(CACHE_VARIABLE);
-    }
-    let home = || absolute("HOME").map(|home| home.join(".cache"));
-    Some(absolute("XDG_CACHE_HOME").or_else(home)?.join("zoetrope/machines"))
-}
-
-fn make(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Whether only the user can write to a file or a folder.
-#[cfg(unix)]
-fn is_private(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let own = std::fs::metadata("/proc/self").map(|process| process.uid());
-    let found = std::fs::metadata(path);
-    matches!((own, found), (Ok(own), Ok(found)) if found.uid() == own && found.mode() & 0o022 == 0)
-}
-
-/// Elsewhere a user's cache folder is the user's.
-#[cfg(not(unix))]
-fn is_private(_: &Path) -> bool {
-    true
 }
 
 #[cfg(test)]
@@ -196,17 +161,5 @@ mod tests {
         set(&path, 0o600);
         set(folder.path(), 0o777);
         expect_not(&path, "can be written by others");
-    }
-
-    #[test]
-    fn empty_and_relative_folders_are_none() {
-        let with = |values: &'static [(&str, &str)]| {
-            folder(move |name| {
-                values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert_eq!(with(&[("XDG_CACHE_HOME", "cache"), ("HOME", ".")]), None);
-        assert_eq!(with(&[(CACHE_VARIABLE, ""), ("HOME", "/h")]), None);
-        assert_eq!(with(&[("HOME", "/h")]), Some("/h/.cache/zoetrope/machines".into()));
     }
 }

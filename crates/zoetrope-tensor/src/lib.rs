@@ -36,6 +36,7 @@ mod size_classes;
 pub mod sparse;
 pub mod table;
 pub mod tape;
+pub mod user_cache;
 
 pub use buffer::Buffer;
 pub use cpu::activation::Activation;

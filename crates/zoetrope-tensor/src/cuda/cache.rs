@@ -6,10 +6,11 @@
 //! compiler's version. Files are written beside their place and renamed, so that a reader sees a whole
 //! file or none.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
+
+use crate::user_cache;
 
 /// A folder for compiled kernels instead of the user's cache folder.
 pub const CACHE_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
@@ -24,9 +25,9 @@ pub(super) struct Cache(PathBuf);
 impl Cache {
     /// The user's cache; None if there is none, or none that can be trusted.
     pub(super) fn of_user() -> Option<Self> {
-        let folder = folder(|name| std::env::var_os(name))?;
-        make(&folder).ok()?;
-        is_private(&folder).then_some(Self(folder))
+        let folder = user_cache::folder(CACHE_VARIABLE, "kernels", |name| std::env::var_os(name))?;
+        user_cache::make(&folder).ok()?;
+        user_cache::is_private(&folder).then_some(Self(folder))
     }
 
     /// The code that was kept under a name; None if it is not there or damaged.
@@ -56,7 +57,8 @@ pub(super) fn name(file: &str, text: &str, compute: u32, (major, minor): (i32, i
 
 /// Why compiled kernels are not kept, if they are not; for reports.
 pub fn cache_note() -> Option<String> {
-    let Some(folder) = folder(|name| std::env::var_os(name)) else {
+    let Some(folder) = user_cache::folder(CACHE_VARIABLE, "kernels", |name| std::env::var_os(name))
+    else {
         let asked = std::env::var_os(CACHE_VARIABLE).is_some_and(|folder| folder.is_empty());
         return (!asked).then(|| {
             format!(
@@ -65,47 +67,13 @@ pub fn cache_note() -> Option<String> {
             )
         });
     };
-    (folder.exists() && !is_private(&folder)).then(|| {
+    (folder.exists() && !user_cache::is_private(&folder)).then(|| {
         format!(
             "compiled kernels are not kept: {} can be written by others; `chmod 700` it or name \
              another folder with {CACHE_VARIABLE}",
             folder.display()
         )
     })
-}
-
-/// The folder that the environment names. Empty and relative ones name none: what lies in the working
-/// folder is anybody's.
-fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if variable(CACHE_VARIABLE).is_some() {
-        return absolute(CACHE_VARIABLE);
-    }
-    let home = || absolute("HOME").map(|home| home.join(".cache"));
-    Some(absolute("XDG_CACHE_HOME").or_else(home)?.join("zoetrope/kernels"))
-}
-
-fn make(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Whether only the user can write to a folder.
-#[cfg(unix)]
-fn is_private(folder: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let own = std::fs::metadata("/proc/self").map(|process| process.uid());
-    let found = std::fs::metadata(folder);
-    matches!((own, found), (Ok(own), Ok(found)) if found.uid() == own && found.mode() & 0o022 == 0)
-}
-
-/// Elsewhere a user's cache folder is the user's.
-#[cfg(not(unix))]
-fn is_private(_: &Path) -> bool {
-    true
 }
 
 #[cfg(test)]
@@ -122,21 +90,6 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_relative_folders_are_none() {
-        let with = |values: &'static [(&str, &str)]| {
-            folder(move |name| {
-                values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert_eq!(with(&[("XDG_CACHE_HOME", ""), ("HOME", "")]), None);
-        assert_eq!(with(&[("XDG_CACHE_HOME", "cache"), ("HOME", ".")]), None);
-        assert_eq!(with(&[(CACHE_VARIABLE, ""), ("HOME", "/h")]), None);
-        assert_eq!(with(&[(CACHE_VARIABLE, "here"), ("HOME", "/h")]), None);
-        let found = with(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")]);
-        assert_eq!(found, Some("/h/.cache/zoetrope/kernels".into()));
-    }
-
-    #[test]
     fn damaged_code_is_not_there() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache(folder.path().to_owned());
@@ -149,15 +102,5 @@ mod tests {
             std::fs::write(&path, damaged).unwrap();
             assert_eq!(cache.read("a.kernel"), None);
         }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_folder_that_others_can_write_to_is_not_trusted() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        assert!(is_private(folder.path()));
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(!is_private(folder.path()));
     }
 }
