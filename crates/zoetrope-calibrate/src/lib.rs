@@ -39,7 +39,7 @@ pub struct Options {
     pub budget: Duration,
     /// Where checkpoints would be written.
     pub folder: PathBuf,
-    /// How long a pair takes that a loss asks about, if whoever draws them measures that.
+    /// Seconds to draw a pair that a loss asks about, if the caller has a way to measure them.
     pub pair_seconds: Option<fn() -> Option<f64>>,
     /// The version of the program, for the file.
     pub program: String,

@@ -1,8 +1,8 @@
 //! The operators of a model as points of tables: real kernels, recorded on a tape and walked back.
 //!
-//! Each point is several copies of one operator on one tape, so that no result lies where the one before did. What
-//! seeding gradients takes is measured beside it and taken off. Of several rounds the shortest counts: whoever else
-//! uses the machine can only make one longer.
+//! Each point is several copies of one operator on one tape, so that no result lies where the one before did. The
+//! time to set the first gradients is measured as well and subtracted. Of several rounds the shortest counts: other
+//! programs on the machine can only make one longer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

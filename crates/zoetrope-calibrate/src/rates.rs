@@ -14,7 +14,7 @@ const SIDE: usize = 512;
 /// The same on a GPU.
 const SIDE_OF_GPU: usize = 4096;
 
-/// Bytes a second that so many threads read and write together, of arrays larger than caches.
+/// Bytes a second that a number of threads read and write together, in arrays larger than the caches.
 pub(crate) fn memory(threads: usize, budget: Duration) -> f64 {
     let device = &Device::Cpu;
     let count = STREAM_BYTES / size_of::<f32>();

@@ -1,4 +1,4 @@
-//! Time that computing takes, whoever else uses the machine.
+//! The time that computing takes, without the time that other programs take from it.
 
 use std::time::Instant;
 

@@ -34,7 +34,7 @@ fn what_was_measured_is_a_machine_that_epochs_are_simulated_on_with_an_interval(
     assert!(0.0 < least && least <= seconds && seconds <= most, "{found}");
     // A file that is there is not replaced unasked.
     assert_eq!(folder.run(&measure).code(), Some(2));
-    // Kept where measurements of this machine are kept, it is the machine of whoever names none.
+    // A file in the cache folder is the machine of every run that names no other.
     std::fs::create_dir(folder.path("cache")).unwrap();
     std::fs::copy(folder.path("machine.toml"), folder.path("cache/cpu.toml")).unwrap();
     #[cfg(unix)]

@@ -31,7 +31,7 @@ pub fn facts_file(name: &str) -> Option<PathBuf> {
 pub enum FactTargets {
     /// A number.
     Numbers,
-    /// One of so many classes.
+    /// A class; the number is how many classes there are.
     Classes(usize),
 }
 

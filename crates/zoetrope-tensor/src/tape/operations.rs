@@ -1,4 +1,4 @@
-//! What is on a tape as sizes: for whoever foretells how long it takes, and whoever measures that.
+//! What is on a tape as sizes: to predict how long it takes, and to measure that.
 //!
 //! The floor of an operator is what it has to read, write and compute, each matrix once. How near kernels come
 //! to it is measured, not known here.

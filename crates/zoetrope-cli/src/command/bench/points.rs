@@ -108,7 +108,7 @@ impl Workload<'_> {
         Ok(built.build()?)
     }
 
-    /// Simulates an epoch in so many blocks; nothing if it does not fit the GPUs.
+    /// Simulates an epoch whose frames are cut into `blocks`; None if it does not fit on the GPUs.
     pub(crate) fn at(
         &self,
         ranks: usize,
